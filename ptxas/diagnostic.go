@@ -1,0 +1,145 @@
+package ptxas
+
+import "strings"
+
+// A mergeKey is what makes two messages one.
+type mergeKey struct {
+	source   Source
+	severity Severity
+	code     string
+	what     string // key of the function for advisories that name one, else the text
+}
+
+// message keeps an advisory, warning, error or note.
+func (p *parser) message(t tag, body []byte) error {
+	text := string(trimTail(body))
+	if text == "" {
+		return nil
+	}
+	d := Diagnostic{Severity: t.severity, Source: t.source, Line: p.line, Repeats: 1}
+	d.Code, d.Text = cutCode(text)
+	d.classify()
+	if t.severity == SeverityError || t.severity == SeverityFatal {
+		p.failed = true
+	}
+	if d.Function != "" {
+		d.Key = Key(d.Function)
+	}
+	return p.merge(p.list(&d), d)
+}
+
+// list returns where a message goes.
+func (p *parser) list(d *Diagnostic) *[]Diagnostic {
+	switch {
+	case d.Severity == SeverityError || d.Severity == SeverityFatal:
+		return &p.log.Errors
+	case d.Kind == KindPerformanceLoss:
+		return &p.log.Advisories
+	case d.Severity == SeverityWarning || d.Kind == KindRegisterLimitOverride:
+		return &p.log.Warnings
+	}
+	return &p.log.Notes
+}
+
+func (p *parser) merge(list *[]Diagnostic, d Diagnostic) error {
+	k := mergeKey{d.Source, d.Severity, d.Code, d.Text}
+	if d.Kind == KindPerformanceLoss && d.Key != "" {
+		k.what = d.Key
+	}
+	if i, ok := p.at[k]; ok {
+		(*list)[i].Repeats++
+		return nil
+	}
+	if err := p.count(); err != nil {
+		return err
+	}
+	p.at[k] = len(*list)
+	*list = append(*list, d)
+	return p.keep(len(d.Text))
+}
+
+// cutCode takes "(C7510) " off the front of a message.
+func cutCode(s string) (code, text string) {
+	if len(s) > 7 && s[0] == '(' && s[1] == 'C' && allDigits(s[2:6]) && s[6] == ')' {
+		return s[1:6], strings.TrimLeft(s[7:], " ")
+	}
+	return "", s
+}
+
+// classify reads the kind, the function and the figures out of the text.
+func (d *Diagnostic) classify() {
+	d.Kind = KindOther
+	s := d.Text
+	switch {
+	case strings.HasPrefix(d.Code, "C75"):
+		d.Kind = KindPerformanceLoss
+		d.Function = quoted(s, "function '", "")
+	case strings.HasPrefix(s, "Overriding maximum register limit "):
+		d.Kind = KindRegisterLimitOverride
+		d.Function = quoted(s, "for '", " with ")
+		d.RegisterLimit = figure(s, "with", " of maxrregcount")
+	case strings.HasPrefix(s, "Too big maxrregcount value"):
+		d.Kind = KindMaxRegistersIgnored
+		d.RegisterLimit = figure(s, "specified", ",")
+	case strings.HasPrefix(s, "Registers are spilled to local memory"):
+		d.Kind = KindSpills
+		d.Function = quoted(s, "function '", ", ")
+		d.SpillStoreBytes = figure(s, ",", " bytes spill stores")
+		d.SpillLoadBytes = figure(s, ",", " bytes spill loads")
+	case strings.HasPrefix(s, "Local memory used for function"):
+		d.Kind = KindLocalMemory
+		d.Function = quoted(s, "function '", ", ")
+		d.StackBytes = figure(s, "frame:", " bytes")
+	case strings.HasSuffix(s, "cannot be statically determined"):
+		d.Kind = KindStackSizeUnknown
+		d.Function = quoted(s, "function '", " cannot")
+	case strings.Contains(s, ".minnctapersm will be ignored"):
+		d.Kind = KindMinBlocksIgnored
+		d.Function = between(s, "for entry ", " is out of range")
+	case strings.Contains(s, "with max regcount of"):
+		d.Kind = KindCalleeRegisters
+		d.Function = between(s, "function '", "' with max regcount")
+		d.RegisterLimit = figure(s, "max regcount of", " calls")
+	case strings.HasPrefix(d.Code, "C76"):
+		d.Kind = KindRegisterAllocation
+		d.Function = between(s, "in function ", ". ")
+	case strings.Contains(s, "aborted due to errors"):
+		d.Kind = KindAborted
+	}
+}
+
+// quoted returns what stands between the mark, which ends in a quote, and the
+// last quote that has the tail behind it. A name can hold quotes itself.
+func quoted(s, mark, tail string) string { return between(s, mark, "'"+tail) }
+
+// between returns the text between the first mark and the last end behind it.
+func between(s, mark, end string) string {
+	_, s, ok := strings.Cut(s, mark)
+	if !ok {
+		return ""
+	}
+	i := strings.LastIndex(s, end)
+	if i < 0 || i > maxName {
+		return ""
+	}
+	return s[:i]
+}
+
+// figure reads the number before the last end; the mark and blanks stand
+// before it.
+func figure(s, mark, end string) Count {
+	i := strings.LastIndex(s, end)
+	if i < 0 {
+		return Count{}
+	}
+	s = s[:i]
+	start := len(s)
+	for start > 0 && s[start-1] >= '0' && s[start-1] <= '9' {
+		start--
+	}
+	n, rest, ok := cutInt([]byte(s[start:]))
+	if !ok || len(rest) > 0 || !strings.HasSuffix(strings.TrimRight(s[:start], " "), mark) {
+		return Count{}
+	}
+	return known(n)
+}

@@ -1,0 +1,162 @@
+package ptxas
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Bounds of what Parse accepts; text beyond them is a SyntaxError.
+const (
+	maxLine    = 1 << 20   // bytes of one line
+	maxName    = 64 << 10  // bytes of a function's name
+	maxRecords = 1 << 20   // entries, functions and messages of one text
+	maxText    = 256 << 20 // bytes of distinct names and messages kept
+)
+
+// Parse reads the output of ptxas -v, nvlink -v and the driver's linker, alone
+// or inside a build log. The name is for messages only.
+//
+// A text in which no kernel was compiled is a *NoEntriesError, one that cannot
+// be read is a *SyntaxError; any other error is the reader's. Memory grows with
+// what is returned, not with the text around it.
+func Parse(r io.Reader, name string) (*Log, error) {
+	p := newParser(name)
+	lines := lineReader{r: bufio.NewReaderSize(r, maxLine)}
+	for {
+		line, err := lines.next()
+		p.line = lines.number
+		if err == io.EOF {
+			return p.finish()
+		}
+		if err != nil {
+			return nil, p.readError(err)
+		}
+		if err := p.parseLine(line, lines.torn); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// A lineReader yields lines without their end and counts them.
+type lineReader struct {
+	r      *bufio.Reader
+	number int
+	torn   bool // the last line has no end
+}
+
+var errLineTooLong = errors.New("line too long")
+
+func (l *lineReader) next() ([]byte, error) {
+	line, err := l.r.ReadSlice('\n')
+	l.number++
+	switch {
+	case err == nil:
+		return line[:len(line)-1], nil
+	case err == io.EOF && len(line) > 0:
+		l.torn = true
+		return line, nil
+	case err == bufio.ErrBufferFull:
+		return nil, errLineTooLong
+	}
+	return nil, err
+}
+
+func (p *parser) readError(err error) error {
+	if err == errLineTooLong {
+		return p.syntaxError(fmt.Sprintf("line is longer than %d bytes", maxLine), "")
+	}
+	return fmt.Errorf("%s:%d: %w", p.file, p.line, err)
+}
+
+var (
+	wordStackFrame = []byte(" bytes stack frame")
+	escapedQuote   = []byte("&#39;")
+	utf16Marks     = [][]byte{{0xFF, 0xFE}, {0xFE, 0xFF}}
+)
+
+// parseLine finds the record of a line, if it holds one.
+func (p *parser) parseLine(line []byte, torn bool) error {
+	if p.line == 1 {
+		for _, mark := range utf16Marks {
+			if bytes.HasPrefix(line, mark) {
+				return p.syntaxError("text is UTF-16", "convert it to UTF-8; PowerShell's > writes UTF-16")
+			}
+		}
+	}
+	t, body, ok := findTag(line)
+	if !ok {
+		if bytes.Contains(line, wordStackFrame) {
+			return p.frame(line)
+		}
+		if body, ok := bareInfo(line); ok {
+			return p.linkerInfo(body, torn)
+		}
+		return nil
+	}
+	if _, _, second := findTag(body); second {
+		return p.scrambled("two records share a line")
+	}
+	if bytes.Contains(body, escapedQuote) {
+		body = bytes.ReplaceAll(body, escapedQuote, []byte("'"))
+	}
+	switch t.severity {
+	case "":
+		if bytes.Contains(body, wordStackFrame) {
+			return p.frame(body)
+		}
+		return nil
+	case SeverityInfo:
+		return p.info(t.source, body, torn)
+	}
+	return p.message(t, body)
+}
+
+// info handles the body of an info line of ptxas or nvlink.
+func (p *parser) info(source Source, body []byte, torn bool) error {
+	if len(body) == 0 {
+		return nil
+	}
+	switch c := body[0]; {
+	case c == 'C':
+		if rest, ok := cutWord(body, "Compiling entry function "); ok {
+			return p.entry(source, rest)
+		}
+		if _, ok := cutWord(body, "Compile time = "); ok {
+			return p.compileTime()
+		}
+	case c == 'F':
+		if rest, ok := cutWord(body, "Function properties for "); ok {
+			return p.properties(source, rest)
+		}
+	case c == 'U' || c == 'u':
+		if rest, ok := cutWord(body[1:], "sed "); ok {
+			return p.used(source, rest, torn)
+		}
+	case c >= '0' && c <= '9':
+		if bytes.Contains(body, wordStackFrame) {
+			return p.frame(body)
+		}
+		if gmem, whole := isGmem(body); gmem {
+			return p.unit(whole)
+		}
+	}
+	return p.message(tag{source, SeverityInfo}, body)
+}
+
+// linkerInfo handles a bare "info : " line, which is a record only if it has
+// one of the linker's three shapes.
+func (p *parser) linkerInfo(body []byte, torn bool) error {
+	if gmem, whole := isGmem(body); gmem && whole {
+		return p.unit(true)
+	}
+	if rest, ok := cutWord(body, "Function properties for "); ok && isLinkerName(rest) {
+		return p.properties(SourceInfo, rest)
+	}
+	if rest, ok := cutWord(body, "used "); ok && p.props.source == SourceInfo {
+		return p.used(SourceInfo, rest, torn)
+	}
+	return nil
+}

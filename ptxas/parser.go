@@ -1,0 +1,386 @@
+package ptxas
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A parser is the state between two lines. Records of one compiler process
+// come in a fixed order: an entry, its properties, its frame, its usage. What
+// breaks the order is refused, because mixed output breaks it.
+type parser struct {
+	file string
+	line int
+	log  *Log
+
+	open      int  // index of the entry that waits for its usage, or -1
+	last      int  // index of the entry that callees belong to, or -1
+	failed    bool // an error was printed since the entry was opened
+	unitStart int  // index of the unit's first entry
+	unitFuncs []Function
+	apart     bool // the latest record is a function's frame: a compile time behind it means that it was compiled separately
+	props     target
+
+	symbols map[string]symbol
+	archs   map[string]string
+	seen    map[entryKey]int
+	at      map[mergeKey]int
+	records int
+	text    int
+}
+
+// A target is what the next frame (ptxas) or usage (linkers) belongs to.
+type target struct {
+	source Source // empty when there is none
+	symbol
+	own  bool // the open entry itself
+	line int
+}
+
+// A symbol is a name and its key, kept once.
+type symbol struct{ name, key string }
+
+type entryKey struct {
+	source    Source
+	arch, key string
+}
+
+func newParser(file string) *parser {
+	return &parser{
+		file: file, log: &Log{}, open: -1, last: -1,
+		symbols: map[string]symbol{}, archs: map[string]string{},
+		seen: map[entryKey]int{}, at: map[mergeKey]int{},
+	}
+}
+
+func (p *parser) syntaxError(msg, hint string) error {
+	return &SyntaxError{File: p.file, Line: p.line, Msg: msg, Hint: hint}
+}
+
+func (p *parser) scrambled(what string) error {
+	return p.syntaxError("output of several compilers is mixed, or lines are missing: "+what,
+		"let each compiler write its output in one piece: make -Otarget, ninja, or a single job; nvcc without --threads")
+}
+
+// entry handles "Compiling entry function 'NAME' for 'ARCH'".
+func (p *parser) entry(source Source, body []byte) error {
+	name, arch, ok := splitEntry(body)
+	if !ok {
+		return p.syntaxError("unreadable entry function", "")
+	}
+	if err := p.complete("an entry function begins"); err != nil {
+		return err
+	}
+	sym, err := p.symbol(name)
+	if err != nil {
+		return err
+	}
+	if err := p.count(); err != nil {
+		return err
+	}
+	p.open, p.last, p.failed, p.apart = p.push(source, sym, arch), -1, false, false
+	return nil
+}
+
+// push appends an entry and returns its index.
+func (p *parser) push(source Source, sym symbol, arch []byte) int {
+	a := p.arch(arch)
+	k := entryKey{source, a, sym.key}
+	p.seen[k]++
+	p.log.Entries = append(p.log.Entries, Entry{
+		Source: source, Arch: a, Name: sym.name, Key: sym.key,
+		Occurrence: p.seen[k], Line: p.line,
+	})
+	return len(p.log.Entries) - 1
+}
+
+// splitEntry takes 'NAME' for 'ARCH' apart. A name can hold quotes. Very old
+// compilers do not print the architecture.
+func splitEntry(s []byte) (name, arch []byte, ok bool) {
+	s = trimTail(s)
+	if len(s) < 3 || s[0] != '\'' || s[len(s)-1] != '\'' {
+		return nil, nil, false
+	}
+	mark := []byte("' for '")
+	i := bytes.LastIndex(s, mark)
+	if i < 0 {
+		return s[1 : len(s)-1], nil, true
+	}
+	name, arch = s[1:i], s[i+len(mark):len(s)-1]
+	return name, arch, len(name) > 0 && isArch(arch)
+}
+
+// complete reports an entry or properties that still wait for figures.
+func (p *parser) complete(event string) error {
+	if p.props.source != "" {
+		return p.scrambled(fmt.Sprintf("%s, but the properties of %s (line %d) have no figures", event, shorten(p.props.name), p.props.line))
+	}
+	if p.open >= 0 && !p.failed {
+		e := &p.log.Entries[p.open]
+		return p.scrambled(fmt.Sprintf("%s, but entry %s (line %d) has no register count", event, shorten(e.Name), e.Line))
+	}
+	p.open = -1
+	return nil
+}
+
+// properties handles "Function properties for NAME" and the linkers'
+// "Function properties for 'NAME': (target: sm_52)".
+func (p *parser) properties(source Source, body []byte) error {
+	if p.props.source != "" {
+		return p.scrambled(fmt.Sprintf("properties begin, but those of %s (line %d) have no figures", shorten(p.props.name), p.props.line))
+	}
+	name := trimTail(body)
+	if source != SourcePtxas {
+		if err := p.complete("the linker begins a function"); err != nil {
+			return err
+		}
+		var ok bool
+		if name, ok = linkerName(body); !ok {
+			return p.syntaxError("unreadable function properties", "")
+		}
+	}
+	sym, err := p.symbol(name)
+	if err != nil {
+		return err
+	}
+	p.props = target{source: source, symbol: sym, line: p.line}
+	if source == SourcePtxas && p.open >= 0 && p.log.Entries[p.open].Name == sym.name {
+		p.props.own = true
+	}
+	return nil
+}
+
+// linkerName takes "'NAME':" with an optional target apart.
+func linkerName(s []byte) ([]byte, bool) {
+	s, _, ok := cutTarget(trimTail(s))
+	if !ok || len(s) < 4 || s[0] != '\'' || !bytes.HasSuffix(s, []byte("':")) {
+		return nil, false
+	}
+	return s[1 : len(s)-2], true
+}
+
+func isLinkerName(s []byte) bool {
+	_, ok := linkerName(s)
+	return ok
+}
+
+// frame handles a line with stack and spill figures; blanks and job prefixes
+// can stand before it.
+func (p *parser) frame(line []byte) error {
+	at := bytes.Index(line, wordStackFrame)
+	for at > 0 && line[at-1] >= '0' && line[at-1] <= '9' {
+		at--
+	}
+	f, ok := parseFrame(line[at:])
+	if !ok {
+		return p.syntaxError("unreadable stack and spill figures", "")
+	}
+	if p.props.source != SourcePtxas {
+		return p.scrambled("stack and spill figures without a function")
+	}
+	t := p.props
+	p.props = target{}
+	if !t.own {
+		return p.function(t, f)
+	}
+	e := &p.log.Entries[p.open]
+	if e.StackBytes.Known {
+		return p.scrambled("properties of " + shorten(e.Name) + " are there twice")
+	}
+	e.StackBytes, e.SpillStoreBytes, e.SpillLoadBytes = known(f.stack), known(f.stores), known(f.loads)
+	p.apart = false
+	return nil
+}
+
+// function keeps the figures of a device function: with the entry that it is
+// printed in or behind, else with the unit.
+func (p *parser) function(t target, f frame) error {
+	if err := p.count(); err != nil {
+		return err
+	}
+	fn := Function{
+		Name: t.name, Key: t.key, Line: t.line,
+		StackBytes: known(f.stack), SpillStoreBytes: known(f.stores), SpillLoadBytes: known(f.loads),
+	}
+	owner := p.open
+	if owner < 0 {
+		owner = p.last
+	}
+	if owner < 0 {
+		p.unitFuncs = append(p.unitFuncs, fn)
+	} else {
+		e := &p.log.Entries[owner]
+		e.Callees = append(e.Callees, fn)
+	}
+	p.apart = p.open < 0
+	return nil
+}
+
+// compileTime ends one compilation. Behind a function's frame it says that
+// this function was compiled separately (-rdc=true): it belongs to the unit,
+// and so do its own callees behind it.
+func (p *parser) compileTime() error {
+	if !p.apart {
+		return nil
+	}
+	p.apart = false
+	if p.last < 0 {
+		return nil
+	}
+	e := &p.log.Entries[p.last]
+	n := len(e.Callees) - 1
+	p.unitFuncs = append(p.unitFuncs, e.Callees[n])
+	e.Callees = e.Callees[:n:n]
+	p.last = -1
+	return nil
+}
+
+// used handles the usage line: of the open entry (ptxas) or of the properties
+// before it (linkers).
+func (p *parser) used(source Source, body []byte, torn bool) error {
+	u, msg := parseUsage(body, torn)
+	if msg != "" {
+		return p.syntaxError("unreadable register and memory use: "+msg, "")
+	}
+	if source != SourcePtxas {
+		return p.linkerUsed(source, &u)
+	}
+	if p.props.source != "" {
+		return p.scrambled(fmt.Sprintf("register use, but the properties of %s (line %d) have no figures", shorten(p.props.name), p.props.line))
+	}
+	if p.open < 0 {
+		return p.scrambled("register use without an entry function")
+	}
+	u.fill(&p.log.Entries[p.open])
+	p.open, p.last, p.apart = -1, p.open, false
+	return nil
+}
+
+// linkerUsed makes an entry of the linker's properties and usage.
+func (p *parser) linkerUsed(source Source, u *usage) error {
+	if p.props.source != source {
+		return p.scrambled("register use of the linker without a function")
+	}
+	if err := p.count(); err != nil {
+		return err
+	}
+	i := p.push(source, p.props.symbol, u.arch)
+	e := &p.log.Entries[i]
+	e.Line = p.props.line
+	u.fill(e)
+	e.StackBytes = u.stack
+	p.props, p.last = target{}, -1
+	return nil
+}
+
+// fill copies the figures into an entry.
+func (u *usage) fill(e *Entry) {
+	e.Registers, e.Barriers, e.CumulativeStackBytes = u.registers, u.barriers, u.cumulative
+	e.SharedBytes, e.LocalBytes = u.shared, u.local
+	e.Textures, e.Surfaces, e.Samplers = u.textures, u.surfaces, u.samplers
+	e.Constant, e.Unknown = u.constant, u.unknown
+}
+
+// unit handles the "bytes gmem" line, with which every unit begins.
+func (p *parser) unit(whole bool) error {
+	if !whole {
+		return p.syntaxError("unreadable global memory figures", "")
+	}
+	p.log.Units++
+	return p.endUnit("a unit begins")
+}
+
+// endUnit gives the functions of a unit to its entries.
+func (p *parser) endUnit(event string) error {
+	if err := p.complete(event); err != nil {
+		return err
+	}
+	entries := p.log.Entries[p.unitStart:]
+	for i := range entries {
+		if entries[i].Source == SourcePtxas {
+			entries[i].UnitFunctions = p.unitFuncs
+		}
+	}
+	if len(entries) == 0 {
+		p.log.Functions = append(p.log.Functions, p.unitFuncs...)
+	}
+	p.unitStart, p.unitFuncs, p.last, p.apart = len(p.log.Entries), nil, -1, false
+	return nil
+}
+
+// finish ends the text.
+func (p *parser) finish() (*Log, error) {
+	if err := p.endUnit("the text ends"); err != nil {
+		return nil, err
+	}
+	if len(p.log.Entries) == 0 {
+		return nil, p.noEntries()
+	}
+	return p.log, nil
+}
+
+func (p *parser) noEntries() error {
+	e := &NoEntriesError{File: p.file, Units: p.log.Units, Reason: NoCompilerOutput}
+	for _, list := range [][]Diagnostic{p.log.Errors, p.log.Warnings, p.log.Advisories, p.log.Notes} {
+		if len(list) > 0 && e.Message == "" {
+			e.Message = shorten(list[0].Text)
+		}
+	}
+	switch {
+	case len(p.log.Errors) > 0:
+		e.Reason = CompilationFailed
+	case p.log.Units > 0 || len(p.log.Functions) > 0:
+		e.Reason, e.Message = NoKernels, ""
+	case e.Message != "":
+		e.Reason = OnlyMessages
+	}
+	return e
+}
+
+// symbol returns the kept copy of a name and its key.
+func (p *parser) symbol(name []byte) (symbol, error) {
+	if s, ok := p.symbols[string(name)]; ok {
+		return s, nil
+	}
+	if len(name) == 0 || len(name) > maxName {
+		return symbol{}, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
+	}
+	s := symbol{name: string(name)}
+	s.key = Key(s.name)
+	p.symbols[s.name] = s
+	return s, p.keep(len(s.name))
+}
+
+func (p *parser) arch(name []byte) string {
+	a, ok := p.archs[string(name)]
+	if !ok {
+		a = string(name)
+		p.archs[a] = a
+	}
+	return a
+}
+
+// keep counts text that stays in memory.
+func (p *parser) keep(n int) error {
+	if p.text += n; p.text > maxText {
+		return p.syntaxError(fmt.Sprintf("more than %d bytes of names and messages", maxText), "")
+	}
+	return nil
+}
+
+// count counts records.
+func (p *parser) count() error {
+	if p.records++; p.records > maxRecords {
+		return p.syntaxError(fmt.Sprintf("more than %d records", maxRecords), "")
+	}
+	return nil
+}
+
+// shorten cuts a name for a message.
+func shorten(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}
