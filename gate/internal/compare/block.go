@@ -1,0 +1,140 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+)
+
+// perArm is the number of launches of each arm in a block, and blockSize that
+// of both. Four of eight is the smallest block whose 70 orders let 12 pairs
+// reject in a pull request of 30 kernels.
+const (
+	perArm    = 4
+	blockSize = 2 * perArm
+	orders    = 70 // 8 choose 4
+)
+
+// An Arm says which build a launch runs. The zero value is neither.
+type Arm uint8
+
+// The two arms. Where a kernel is measured against a reference, the reference
+// takes the place of the base.
+const (
+	Base Arm = iota + 1
+	Head
+)
+
+var armNames = map[Arm]string{Base: "base", Head: "head"}
+
+// String returns "base" or "head".
+func (a Arm) String() string { return nameOf(armNames, a) }
+
+// MarshalText writes the name; an unnamed arm is an error.
+func (a Arm) MarshalText() ([]byte, error) { return marshalName(armNames, a) }
+
+// UnmarshalText reads the name.
+func (a *Arm) UnmarshalText(text []byte) error { return unmarshalName(armNames, a, text) }
+
+// An Order says which arm each of the eight launches of a block runs, in time.
+type Order [blockSize]Arm
+
+// NewOrder draws one of the 70 orders, each with the same probability. The
+// exactness of the test rests on this draw: pass crypto/rand.Reader, and log
+// the order before the first launch. The error is the reader's.
+func NewOrder(random io.Reader) (Order, error) {
+	i, err := uniform(random, orders)
+	if err != nil {
+		return Order{}, fmt.Errorf("draw the order of a block: %w", err)
+	}
+	return orderAt(i), nil
+}
+
+// orderAt returns order number i of 70: the eight-bit words with four bits set,
+// in ascending order, a set bit being a head.
+func orderAt(i int) Order {
+	for word := 0; word < 1<<blockSize; word++ {
+		o, heads := Order{}, 0
+		for slot := range o {
+			o[slot] = Base
+			if word>>slot&1 == 1 {
+				o[slot] = Head
+				heads++
+			}
+		}
+		if heads != perArm {
+			continue
+		}
+		if i == 0 {
+			return o
+		}
+		i--
+	}
+	return Order{}
+}
+
+// Valid reports whether an order holds four launches of each arm.
+func (o Order) Valid() error {
+	count := map[Arm]int{}
+	for _, a := range o {
+		count[a]++
+	}
+	if count[Base] != perArm || count[Head] != perArm {
+		return fmt.Errorf("a block needs %d launches of each arm, got %d of base and %d of head", perArm, count[Base], count[Head])
+	}
+	return nil
+}
+
+// A Block holds the launches of one kernel in one block, by arm.
+type Block struct {
+	Base [perArm]Launch `json:"base"`
+	Head [perArm]Launch `json:"head"`
+}
+
+// NewBlock sorts eight launches, given in time order, into their arms. An
+// invalid launch is an error that wraps ErrInvalidLaunch.
+func NewBlock(order Order, launches [blockSize]Launch) (Block, error) {
+	if err := order.Valid(); err != nil {
+		return Block{}, err
+	}
+	var b Block
+	var bases, heads int
+	for slot, l := range launches {
+		if err := l.Valid(); err != nil {
+			return Block{}, fmt.Errorf("launch %d (%s): %w", slot, order[slot], err)
+		}
+		if order[slot] == Base {
+			b.Base[bases], bases = l, bases+1
+		} else {
+			b.Head[heads], heads = l, heads+1
+		}
+	}
+	return b, nil
+}
+
+// valid reports the first launch of a block that cannot be used.
+func (b Block) valid() error {
+	for i := range perArm {
+		if err := b.Base[i].Valid(); err != nil {
+			return fmt.Errorf("base launch %d: %w", i, err)
+		}
+		if err := b.Head[i].Valid(); err != nil {
+			return fmt.Errorf("head launch %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// uniform draws an integer in [0, n) without modulo bias; n is at most 65536.
+func uniform(random io.Reader, n int) (int, error) {
+	const words = 1 << 16
+	limit := words - words%n
+	for {
+		var b [2]byte
+		if _, err := io.ReadFull(random, b[:]); err != nil {
+			return 0, err
+		}
+		if v := int(b[0])<<8 | int(b[1]); v < limit {
+			return v % n, nil
+		}
+	}
+}

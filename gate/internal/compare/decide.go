@@ -1,0 +1,171 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/montanaflynn/stats"
+)
+
+// intervalConfidence is that of the printed intervals, for each metric alone.
+const intervalConfidence = 0.95
+
+// An Outcome is what one experiment proved, and how.
+type Outcome struct {
+	Name    string  `json:"name"`
+	Verdict Verdict `json:"verdict"`
+	Reason  Reason  `json:"reason"`
+	Detail  string  `json:"detail"` // one sentence with the figures
+	Pairs   int     `json:"pairs"`
+	// NeedPairs is the number of pairs that would decide with 90 % probability
+	// if the effect is as estimated; 0 where it is decided, -1 where nothing is
+	// known about the noise.
+	NeedPairs int             `json:"need_pairs"`
+	Tests     int             `json:"tests"` // over which the error is bounded
+	Limits    Limits          `json:"limits"`
+	Metrics   []MetricOutcome `json:"metrics,omitempty"` // none where nothing was measured
+}
+
+// A MetricOutcome is the part of an outcome that belongs to one gated metric.
+type MetricOutcome struct {
+	Metric  Metric  `json:"metric"`
+	Verdict Verdict `json:"verdict"`
+	Base    float64 `json:"base_ns"` // median of the launches
+	Head    float64 `json:"head_ns"`
+	// Estimate is the Hodges-Lehmann ratio minus 1; Low and High are its 95 %
+	// interval, which holds for this metric at this look and is not widened
+	// for the number of looks or tests.
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	// The p values are divided by the weights of the looks, so they hold at
+	// any look; before Holm.
+	PRegressed float64 `json:"p_regressed"`
+	PPass      float64 `json:"p_pass"`
+	PImproved  float64 `json:"p_improved"`
+	// MDE90 is the effect that the whole plan would find with 90 % probability
+	// at this noise; nil where it cannot find any.
+	MDE90 *float64 `json:"mde90"`
+	Modes *Modes   `json:"modes,omitempty"`
+}
+
+// Decide judges all experiments of a pull request. They have to be passed
+// together: the error is bounded over the experiments of one call. Outcomes
+// are sorted by name. The error is for misuse only (an invalid plan or limits,
+// a name used twice, more blocks than were planned).
+func Decide(experiments []Experiment, plan Plan) ([]Outcome, error) {
+	if err := validAll(experiments, plan); err != nil {
+		return nil, err
+	}
+	trials := make([]trial, 0, len(experiments))
+	for _, e := range experiments {
+		trials = append(trials, newTrial(e, plan))
+	}
+	red, faster, tests := thresholds(trials, plan)
+	outcomes := make([]Outcome, 0, len(trials))
+	for _, t := range trials {
+		outcomes = append(outcomes, t.outcome(red, faster, tests, plan))
+	}
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Name, b.Name) })
+	return outcomes, nil
+}
+
+// outcome writes a trial out.
+func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
+	o := Outcome{Name: t.experiment.Name, Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}
+	o.Verdict, o.Reason = t.verdict(red, faster, plan)
+	if t.invalid != nil {
+		o.Detail = t.invalid.Error()
+		return o
+	}
+	o.Pairs = t.experiment.pairs()
+	if o.Pairs > 0 {
+		for _, one := range t.tests {
+			o.Metrics = append(o.Metrics, one.outcome(t.experiment, red, tests, plan))
+		}
+	}
+	o.NeedPairs = t.needPairs(o, tests, plan)
+	o.Detail = o.detail(plan)
+	return o
+}
+
+// outcome writes one metric out.
+func (t test) outcome(e Experiment, red float64, tests int, plan Plan) MetricOutcome {
+	estimate, low, high := t.d.hodgesLehmann(intervalConfidence)
+	m := MetricOutcome{
+		Metric: t.metric, Verdict: decided([]test{t}, red, plan.Beta),
+		Base: armMedian(e.Blocks, t.metric, Base), Head: armMedian(e.Blocks, t.metric, Head),
+		Estimate: relative(estimate), Low: relative(low), High: relative(high),
+		PRegressed: last(t.regressed), PPass: last(t.passed), PImproved: t.improved,
+		Modes: findModes(e.Blocks, t.metric),
+	}
+	if effect, ok := detectable(residuals(e.Blocks, t.metric), e.Limits, plan, tests); ok {
+		m.MDE90 = &effect
+	}
+	return m
+}
+
+// armValues lists one arm's launches, block after block.
+func armValues(blocks []Block, m Metric, a Arm) []float64 {
+	var values []float64
+	for _, b := range blocks {
+		side := b.Base
+		if a == Head {
+			side = b.Head
+		}
+		for _, l := range side {
+			values = append(values, m.of(l))
+		}
+	}
+	return values
+}
+
+// armMedian is the median launch of one arm. Callers pass at least one block.
+func armMedian(blocks []Block, m Metric, a Arm) float64 {
+	median, err := stats.Median(armValues(blocks, m, a))
+	if err != nil {
+		return 0
+	}
+	return median
+}
+
+// detail says in one sentence what was found and what follows from it.
+func (o Outcome) detail(plan Plan) string {
+	need := ""
+	if o.NeedPairs > 0 {
+		need = fmt.Sprintf("; about %d pairs would decide", o.NeedPairs)
+	}
+	switch o.Reason {
+	case NotMeasured:
+		return "no block was measured" + need
+	case TooFewPairs:
+		return fmt.Sprintf("%d pairs cannot decide among %d tests: %s%s", o.Pairs, o.Tests, o.figures(), need)
+	case ZeroVariance:
+		return fmt.Sprintf("one arm gave the same time in all %d launches, so the timer is too coarse or nothing was measured: %s", o.Pairs, o.figures())
+	case Collapse:
+		return fmt.Sprintf("at least %.0f %% faster without an explanation, which is how a kernel looks that does nothing: %s", -100*collapseBelow, o.figures())
+	case AboveTolerance:
+		return fmt.Sprintf("slower than the tolerance of %s: %s", percent(o.Limits.Tolerance), o.figures())
+	case BelowDetect:
+		return fmt.Sprintf("proven below %s: %s", percent(o.Limits.Detect), o.figures())
+	case Faster:
+		return fmt.Sprintf("faster by more than %s: %s", percent(o.Limits.Tolerance), o.figures())
+	}
+	if o.Pairs >= plan.lastPairs() {
+		need = "; the plan is used up" + need
+	}
+	return fmt.Sprintf("neither above %s nor below %s is proven: %s%s", percent(o.Limits.Tolerance), percent(o.Limits.Detect), o.figures(), need)
+}
+
+// figures lists estimate and interval of each metric.
+func (o Outcome) figures() string {
+	var parts []string
+	for _, m := range o.Metrics {
+		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Metric, percent(m.Estimate), percent(m.Low), percent(m.High)))
+	}
+	return strings.Join(parts, ", ") + fmt.Sprintf(" after %d pairs", o.Pairs)
+}
+
+// percent writes a relative effect with its sign.
+func percent(effect float64) string { return fmt.Sprintf("%+.2f %%", 100*effect) }

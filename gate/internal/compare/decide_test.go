@@ -1,0 +1,85 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// normalBlocks draws blocks of lognormal launches around 100 µs, the head
+// slower by effect.
+func normalBlocks(rng *rand.Rand, blocks int, sigma, effect float64) []Block {
+	list := make([]Block, blocks)
+	for i := range list {
+		for j := range perArm {
+			list[i].Base[j] = normalLaunch(rng, sigma, 0)
+			list[i].Head[j] = normalLaunch(rng, sigma, effect)
+		}
+	}
+	return list
+}
+
+func normalLaunch(rng *rand.Rand, sigma, effect float64) Launch {
+	typical := 1e5 * math.Exp(sigma*rng.NormFloat64()) * (1 + effect)
+	return Launch{Typical: typical, Mean: typical * (1 + sigma/2*math.Abs(rng.NormFloat64()))}
+}
+
+func standard(t *testing.T) Limits {
+	t.Helper()
+	l, err := Profile("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func fixed(t *testing.T, blocks int) Plan {
+	t.Helper()
+	p, err := FixedPlan(blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func decideOne(t *testing.T, e Experiment, plan Plan) Outcome {
+	t.Helper()
+	outcomes, err := Decide([]Experiment{e}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(outcomes) != 1 {
+		t.Fatalf("got %d outcomes, want 1", len(outcomes))
+	}
+	return outcomes[0]
+}
+
+func TestDecideThreeBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 7))
+	for _, c := range []struct {
+		name    string
+		effect  float64
+		verdict Verdict
+		reason  Reason
+	}{
+		{"unchanged", 0, Pass, BelowDetect},
+		{"slower", 0.02, Regressed, AboveTolerance},
+		{"much slower", 9, Regressed, AboveTolerance},
+		{"faster", -0.05, Improved, Faster},
+		{"collapsed", -0.95, Inconclusive, Collapse},
+	} {
+		e := Experiment{Name: c.name, Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, c.effect)}
+		o := decideOne(t, e, fixed(t, 3))
+		if o.Verdict != c.verdict || o.Reason != c.reason {
+			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Verdict, o.Reason, o.Detail, c.verdict, c.reason)
+		}
+		for _, m := range o.Metrics {
+			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || math.Abs(m.Estimate-c.effect) > 0.004*(1+c.effect) {
+				t.Errorf("%s: %s is %v (%v to %v), want about %v", c.name, m.Metric, m.Estimate, m.Low, m.High, c.effect)
+			}
+			if m.MDE90 == nil || *m.MDE90 < 0.005 || *m.MDE90 > 0.02 {
+				t.Errorf("%s: %s has MDE90 %v, want between tolerance and detect", c.name, m.Metric, m.MDE90)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package compare
+
+import "fmt"
+
+// An Experiment is one kernel in one case, measured in blocks.
+type Experiment struct {
+	Name   string `json:"name"` // unique within a pull request
+	Limits Limits `json:"limits"`
+	// Blocks are in the order in which they were measured: a look judges the
+	// first of them.
+	Blocks []Block `json:"blocks"`
+	// Metrics are the gated ones; none means Typical and Mean.
+	Metrics []Metric `json:"metrics,omitempty"`
+	// Explained says that a person has accounted for a collapse (at least 90 %
+	// faster), which otherwise is never a pass.
+	Explained bool `json:"explained,omitempty"`
+}
+
+// maxExperiments bounds one call of Decide.
+const maxExperiments = 1 << 20
+
+// metrics returns the gated metrics.
+func (e Experiment) metrics() []Metric {
+	if len(e.Metrics) == 0 {
+		return []Metric{Typical, Mean}
+	}
+	return e.Metrics
+}
+
+// pairs is the number of launches of each arm.
+func (e Experiment) pairs() int { return len(e.Blocks) * perArm }
+
+// valid reports misuse. Unusable times are no misuse: they are a state of the
+// outcome.
+func (e Experiment) valid(plan Plan) error {
+	if e.Name == "" {
+		return fmt.Errorf("an experiment has no name")
+	}
+	if err := e.Limits.Valid(); err != nil {
+		return fmt.Errorf("experiment %q: %w", e.Name, err)
+	}
+	if e.pairs() > plan.lastPairs() {
+		return fmt.Errorf("experiment %q holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.Name, e.pairs(), plan.lastPairs())
+	}
+	seen := map[Metric]bool{}
+	for _, m := range e.metrics() {
+		if metricNames[m] == "" || seen[m] {
+			return fmt.Errorf("experiment %q: metric %s is unknown or named twice", e.Name, m)
+		}
+		seen[m] = true
+	}
+	return nil
+}
+
+// validAll checks a plan and all experiments of a pull request.
+func validAll(experiments []Experiment, plan Plan) error {
+	if err := plan.Valid(); err != nil {
+		return err
+	}
+	if len(experiments) > maxExperiments {
+		return fmt.Errorf("%d experiments, at most %d are judged together", len(experiments), maxExperiments)
+	}
+	seen := make(map[string]bool, len(experiments))
+	for _, e := range experiments {
+		if err := e.valid(plan); err != nil {
+			return err
+		}
+		if seen[e.Name] {
+			return fmt.Errorf("experiment %q is named twice", e.Name)
+		}
+		seen[e.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/montanaflynn/stats"
+)
+
+// Two modes are reported when a gap is wider than gapScales times the spread
+// of the launches on its sides, and each side holds minShare of them.
+const (
+	gapScales = 4
+	minShare  = 0.15
+)
+
+// Modes describes launches that fall into two groups. It is information: the
+// rank test stays exact whatever the number of modes.
+type Modes struct {
+	Split    float64 `json:"split_ns"` // the middle of the gap
+	BaseSlow float64 `json:"base_slow"`
+	HeadSlow float64 `json:"head_slow"` // share of each arm's launches above it
+	// ShareP is Fisher's exact two-sided p value against equal shares.
+	ShareP float64 `json:"share_p"`
+	// Fast and Slow are the effects inside a mode (ratio of medians minus 1);
+	// nil where an arm has no launch in it.
+	Fast *float64 `json:"fast,omitempty"`
+	Slow *float64 `json:"slow,omitempty"`
+}
+
+// findModes looks for two modes inside either arm, so that a plain shift
+// between the arms is not taken for them; nil where there are none.
+func findModes(blocks []Block, m Metric) *Modes {
+	base, head := armValues(blocks, m, Base), armValues(blocks, m, Head)
+	split, found := widestGap(base)
+	if inHead, ok := widestGap(head); ok && !found {
+		split, found = inHead, true
+	}
+	if !found {
+		return nil
+	}
+	baseFast, baseSlow := cut(base, split)
+	headFast, headSlow := cut(head, split)
+	return &Modes{
+		Split:    split,
+		BaseSlow: float64(len(baseSlow)) / float64(len(base)),
+		HeadSlow: float64(len(headSlow)) / float64(len(head)),
+		ShareP:   fisherExact(len(baseSlow), len(baseFast), len(headSlow), len(headFast)),
+		Fast:     medianRatio(baseFast, headFast),
+		Slow:     medianRatio(baseSlow, headSlow),
+	}
+}
+
+// widestGap returns the middle of the widest inner gap of the logarithms, and
+// whether it separates two modes. Eight values are the fewest that show any.
+func widestGap(values []float64) (split float64, found bool) {
+	if len(values) < 2*perArm {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	edge := int(math.Ceil(minShare * float64(len(sorted))))
+	at, widest := 0, 0.0
+	for i := edge; i <= len(sorted)-edge; i++ {
+		if gap := math.Log(sorted[i] / sorted[i-1]); gap > widest {
+			at, widest = i, gap
+		}
+	}
+	if at == 0 {
+		return 0, false
+	}
+	const resolution = 1e-4 // of a launch; below it equal values would make any gap wide
+	scale := max(spread(sorted[:at]), spread(sorted[at:]), resolution)
+	return math.Sqrt(sorted[at-1] * sorted[at]), widest > gapScales*scale
+}
+
+// spread is the median absolute deviation relative to the median, scaled to
+// the standard deviation of a normal distribution.
+func spread(values []float64) float64 {
+	deviation, err := stats.MedianAbsoluteDeviation(values)
+	if err != nil {
+		return math.Inf(1)
+	}
+	median, err := stats.Median(values)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return 1.4826 * deviation / median
+}
+
+// cut separates values at a split.
+func cut(values []float64, split float64) (fast, slow []float64) {
+	for _, v := range values {
+		if v > split {
+			slow = append(slow, v)
+		} else {
+			fast = append(fast, v)
+		}
+	}
+	return fast, slow
+}
+
+// medianRatio is the effect between two groups; nil where one is empty.
+func medianRatio(base, head []float64) *float64 {
+	b, err := stats.Median(base)
+	if err != nil {
+		return nil
+	}
+	h, err := stats.Median(head)
+	if err != nil {
+		return nil
+	}
+	effect := h/b - 1
+	return &effect
+}
+
+// fisherExact is the two-sided p value of a 2×2 table with fixed margins: the
+// probability of all tables that are no more probable than this one.
+func fisherExact(a, b, c, d int) float64 {
+	row, column, n := a+b, a+c, a+b+c+d
+	observed := logHypergeometric(a, row, column, n)
+	const rounding = 1e-9 // equal probabilities differ by rounding only
+	p := 0.0
+	for k := max(0, row+column-n); k <= min(row, column); k++ {
+		if l := logHypergeometric(k, row, column, n); l <= observed+rounding {
+			p += math.Exp(l)
+		}
+	}
+	return min(1, p)
+}
+
+// logHypergeometric is the logarithm of the probability that a sample of row
+// from n holds k of the column marked ones.
+func logHypergeometric(k, row, column, n int) float64 {
+	return logChoose(column, k) + logChoose(n-column, row-k) - logChoose(n, row)
+}
+
+func logChoose(n, k int) float64 {
+	a, _ := math.Lgamma(float64(n + 1))
+	b, _ := math.Lgamma(float64(k + 1))
+	c, _ := math.Lgamma(float64(n - k + 1))
+	return a - b - c
+}
