@@ -1,0 +1,249 @@
+package toolchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options says where to look. The zero value finds nothing.
+type Options struct {
+	NVCC     string              // the user's flag: a path, or a name to be looked up on PATH; "" when not given
+	Env      func(string) string // the environment; nil is an empty one
+	CacheDir string              // gate's cache, see CacheDir; "" means none
+}
+
+const installHint = "gate toolchain install"
+
+// Find returns the CUDA compiler and the host compiler that builds use. Both
+// are needed: nvcc preprocesses every file with the host compiler. A warm call
+// reads one small file and starts no process.
+func Find(ctx context.Context, o Options) (*Toolchain, error) {
+	cache := openVersionCache(o.CacheDir)
+	defer cache.save()
+	t, err := o.findCompiler(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	host, err := o.findHostCompiler(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	t.HostCompiler, t.HostVersion = host.Path, host.Version
+	return t, nil
+}
+
+// FindCompiler is Find without the host compiler.
+func FindCompiler(ctx context.Context, o Options) (*Toolchain, error) {
+	cache := openVersionCache(o.CacheDir)
+	defer cache.save()
+	return o.findCompiler(ctx, cache)
+}
+
+func (o Options) env(name string) string {
+	if o.Env == nil {
+		return ""
+	}
+	return o.Env(name)
+}
+
+// findCompiler goes through the places in order. The first that names a
+// compiler decides, whether that compiler works or not.
+func (o Options) findCompiler(ctx context.Context, cache *versionCache) (*Toolchain, error) {
+	if o.NVCC != "" {
+		return o.fromFlag(ctx, cache)
+	}
+	if home := o.env("CUDA_HOME"); home != "" {
+		return o.examine(ctx, cache, SourceCUDAHome, filepath.Join(home, "bin", "nvcc"))
+	}
+	if path := lookPath("nvcc", o.env("PATH")); path != "" {
+		return o.examine(ctx, cache, SourcePath, path)
+	}
+	searched := []string{"--nvcc", "$CUDA_HOME", "PATH"}
+	if o.CacheDir != "" {
+		root, ok, err := Installed(o.CacheDir)
+		if err != nil {
+			return nil, &UnusableError{What: "nvcc", Source: SourceCache, Path: root, Err: err, Hint: installHint}
+		}
+		if ok {
+			return o.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
+		}
+		searched = append(searched, o.CacheDir)
+	}
+	return nil, &NotFoundError{What: "CUDA compiler", Searched: searched, Hint: o.compilerHint()}
+}
+
+func (o Options) fromFlag(ctx context.Context, cache *versionCache) (*Toolchain, error) {
+	path := o.NVCC
+	if !strings.Contains(path, "/") {
+		if path = lookPath(path, o.env("PATH")); path == "" {
+			return nil, &UnusableError{What: "nvcc", Source: SourceFlag, Path: o.NVCC, Err: errors.New("no such program on PATH")}
+		}
+	}
+	return o.examine(ctx, cache, SourceFlag, path)
+}
+
+// compilerHint prefers a toolkit that is installed but not announced over a
+// download.
+func (o Options) compilerHint() string {
+	if executable("/usr/local/cuda/bin/nvcc") == nil {
+		return "export CUDA_HOME=/usr/local/cuda"
+	}
+	return installHint
+}
+
+// examine asks the compiler at path who it is and looks at what lies around it.
+func (o Options) examine(ctx context.Context, cache *versionCache, from Source, path string) (*Toolchain, error) {
+	unusable := func(what, path string, err error) error {
+		u := &UnusableError{What: what, Source: from, Path: path, Err: err}
+		if from == SourceCache {
+			u.Hint = installHint
+		}
+		return u
+	}
+	nvcc, b, err := identify(ctx, cache, path, parseBanner)
+	if err != nil {
+		return nil, unusable("nvcc", path, err)
+	}
+	bin := filepath.Dir(nvcc)
+	ptxas, pb, err := identify(ctx, cache, filepath.Join(bin, "ptxas"), parseBanner)
+	if err != nil {
+		return nil, unusable("ptxas", filepath.Join(bin, "ptxas"), err)
+	}
+	t := &Toolchain{
+		Root: filepath.Dir(bin), NVCC: nvcc, Ptxas: ptxas,
+		Version: b.Version, Build: b.Build, PtxasBuild: pb.Build, Source: from,
+	}
+	t.Include, t.Lib = headersAndLibrary(t.Root)
+	t.CuObjDump = besideOrOnPath(bin, "cuobjdump", o.env("PATH"))
+	t.NvDisasm = besideOrOnPath(bin, "nvdisasm", o.env("PATH"))
+	if cicc := filepath.Join(t.Root, "nvvm", "bin", "cicc"); executable(cicc) == nil {
+		t.Cicc = cicc
+		if t.CiccSHA256, err = cache.ask(ctx, "sha256", cicc, fileSHA256, isSHA256); err != nil {
+			return nil, unusable("cicc", cicc, err)
+		}
+	}
+	return t, nil
+}
+
+// identify resolves a program and reads its banner.
+func identify(ctx context.Context, cache *versionCache, path string, parse func(string) (banner, error)) (string, banner, error) {
+	if err := executable(path); err != nil {
+		return "", banner{}, err
+	}
+	resolved, err := resolve(path)
+	if err != nil {
+		return "", banner{}, err
+	}
+	text, err := cache.ask(ctx, "version", resolved, askVersion, func(s string) error {
+		_, err := parse(s)
+		return err
+	})
+	if err != nil {
+		return "", banner{}, err
+	}
+	b, err := parse(text)
+	return resolved, b, err
+}
+
+// headersAndLibrary lists the toolkit's include folders and finds its library
+// folder, in the layouts of the runfile, of PyPI's wheels and of conda.
+func headersAndLibrary(root string) (include []string, lib string) {
+	target := filepath.Join(root, "targets", targetName())
+	for _, base := range []string{root, target} {
+		for _, sub := range []string{"include", "include/cccl"} {
+			dir, err := resolve(filepath.Join(base, sub))
+			if err == nil && isDir(dir) && !slices.Contains(include, dir) {
+				include = append(include, dir)
+			}
+		}
+		for _, sub := range []string{"lib64", "lib"} {
+			dir := filepath.Join(base, sub)
+			if _, err := os.Stat(filepath.Join(dir, "libcudart_static.a")); err == nil && lib == "" {
+				lib = dir
+			}
+		}
+	}
+	return include, lib
+}
+
+// targetName is the name of the machine's folder under targets/.
+func targetName() string {
+	if runtime.GOARCH == "arm64" {
+		return "sbsa-linux"
+	}
+	return "x86_64-linux"
+}
+
+func besideOrOnPath(bin, name, path string) string {
+	if beside := filepath.Join(bin, name); executable(beside) == nil {
+		return beside
+	}
+	return lookPath(name, path)
+}
+
+// lookPath finds a program in a PATH-like list. Relative entries are skipped:
+// what they find depends on the folder one happens to be in.
+func lookPath(name, list string) string {
+	for _, dir := range filepath.SplitList(list) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path := filepath.Join(dir, name); executable(path) == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// executable says why a file cannot be run, nil when it can.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return unwrapPath(err)
+	}
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a program file")
+	}
+	if err := unix.Access(path, unix.X_OK); err != nil {
+		return fmt.Errorf("it cannot be executed: %w", err)
+	}
+	return nil
+}
+
+// unwrapPath drops the operation and path of an error whose path the caller
+// prints anyway.
+func unwrapPath(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+func resolve(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func isSHA256(s string) error {
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return fmt.Errorf("%q is no SHA-256", s)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package toolchain
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+const (
+	probeTimeout = 20 * time.Second // a cold start over a network file system takes seconds
+	probeOutput  = 16 << 10         // bytes kept of a --version text
+)
+
+// askVersion runs `path --version` and returns what it printed.
+func askVersion(ctx context.Context, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	out := &head{limit: probeOutput}
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("--version gave no answer in %v", probeTimeout)
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil && out.Len() > 0:
+		return "", fmt.Errorf("--version failed: %w: %s", err, firstLine(out.String()))
+	case err != nil:
+		return "", fmt.Errorf("--version failed: %w", err)
+	}
+	return out.String(), nil
+}
+
+// fileSHA256 is the content hash of a file, in hex.
+func fileSHA256(_ context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// A head keeps the first bytes written to it and drops the rest, so that a
+// program that never stops printing costs no memory.
+type head struct {
+	bytes.Buffer
+	limit int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	if room := h.limit - h.Len(); room > 0 {
+		h.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
