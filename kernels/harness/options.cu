@@ -1,0 +1,157 @@
+#include "options.h"
+
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "failure.h"
+
+namespace {
+
+[[noreturn]] void usage(const std::string& message) { throw Failure("usage", message); }
+
+template <class T>
+T number(const std::string& flag, const std::string& text, T low, T high) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high))
+    usage(flag + ": " + text + " is not a number in range");
+  return value;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (char c : text) {
+    if (c == separator) parts.emplace_back();
+    else parts.back().push_back(c);
+  }
+  return parts;
+}
+
+// Cuts text at one separator; both sides must be there.
+std::pair<std::string, std::string> cut(const std::string& flag, const std::string& text, size_t at) {
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) usage(flag + ": cannot read " + text);
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+CaseSpec parse_case(const std::string& text) {
+  const auto [name, list] = cut("--case", text, text.find('='));
+  CaseSpec spec{name, {}};
+  for (const std::string& part : split(list, ',')) {
+    const auto [dim, value] = cut("--case", part, part.find(':'));
+    if (!spec.dims.emplace(dim, number<int64_t>("--case", value, 1, int64_t{1} << 40)).second)
+      usage("--case: " + name + " gives " + dim + " twice");
+  }
+  return spec;
+}
+
+template <class T, class Name>
+size_t find(const std::vector<T>& list, Name name, const std::string& wanted) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (name(list[i]) == wanted) return i;
+  usage("--run: nothing is named " + wanted);
+}
+
+Run parse_run(const Options& o, const std::string& text) {
+  const auto [kernel, case_name] = cut("--run", text, text.rfind('@'));
+  return {find(o.kernels, [](const KernelSpec& k) { return k.id; }, kernel),
+          find(o.cases, [](const CaseSpec& c) { return c.name; }, case_name)};
+}
+
+double parse_tolerance(const std::string& text) {
+  const auto [metric, value] = cut("--tolerance", text, text.find('='));
+  if (metric != "relative_error") usage("--tolerance: " + metric + " is not relative_error");
+  const double tolerance = number<double>("--tolerance", value, 0, 1);
+  if (tolerance == 0) usage("--tolerance: relative_error must be above 0");
+  return tolerance;
+}
+
+std::vector<Regime> parse_regimes(const std::string& text) {
+  std::vector<Regime> regimes;
+  for (const std::string& name : split(text, ',')) {
+    if (name != "warm" && name != "cold") usage("--regimes: " + name + " is neither warm nor cold");
+    regimes.push_back(name == "warm" ? Regime::warm : Regime::cold);
+  }
+  if (regimes.size() == 2 && regimes[0] == regimes[1]) usage("--regimes: a regime is given twice");
+  if (regimes.size() > 2) usage("--regimes: a regime is given twice");
+  return regimes;
+}
+
+Mode parse_mode(const std::string& text) {
+  for (Mode mode : {Mode::device, Mode::check, Mode::time, Mode::profile})
+    if (text == mode_name(mode)) return mode;
+  usage("want device, check, time or profile, got " + text);
+}
+
+// What a mode needs to have been given.
+void validate(const Options& o) {
+  std::set<std::string> names;
+  for (const CaseSpec& c : o.cases)
+    if (!names.insert(c.name).second) usage("--case: two are named " + c.name);
+  names.clear();
+  for (const KernelSpec& k : o.kernels)
+    if (!names.insert(k.id).second) usage("--kernel: two are named " + k.id);
+  if (o.mode == Mode::device) return;
+  if (o.op_path.empty()) usage("want --op");
+  if (o.runs.empty()) usage("want at least one --run");
+  if (o.mode == Mode::profile && o.runs.size() != 1) usage("profile wants exactly one --run");
+  if (o.mode == Mode::check && o.tolerance == 0) usage("check wants --tolerance relative_error=X");
+}
+
+constexpr double kMaxMicroseconds = 1e7, kMaxMilliseconds = 1e5;
+
+// Takes one flag that has a value; false when the name is unknown.
+bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, const std::string& value) {
+  if (flag == "--op") o.op_path = value;
+  else if (flag == "--case") o.cases.push_back(parse_case(value));
+  else if (flag == "--kernel") {
+    const auto [id, path] = cut(flag, value, value.find('='));
+    o.kernels.push_back({id, path});
+  }
+  else if (flag == "--run") runs.push_back(value);
+  else if (flag == "--seed") o.seed = number<uint64_t>(flag, value, 0, UINT64_MAX);
+  else if (flag == "--tolerance") o.tolerance = parse_tolerance(value);
+  else if (flag == "--batches") o.batches = number<int>(flag, value, 1, 10000);
+  else if (flag == "--batch-us") o.batch_us = number<double>(flag, value, 1, kMaxMicroseconds);
+  else if (flag == "--warmup-ms") o.warmup_ms = number<double>(flag, value, 0, kMaxMilliseconds);
+  else if (flag == "--warmup-batches") o.warmup_batches = number<int>(flag, value, 1, 10000);
+  else if (flag == "--regimes") o.regimes = parse_regimes(value);
+  else return false;
+  return true;
+}
+
+}  // namespace
+
+const char* mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::device: return "device";
+    case Mode::check: return "check";
+    case Mode::time: return "time";
+    case Mode::profile: return "profile";
+  }
+  return "";
+}
+
+const char* regime_name(Regime regime) { return regime == Regime::warm ? "warm" : "cold"; }
+
+Options parse(const std::vector<std::string>& args) {
+  if (args.empty()) usage("want device, check, time or profile");
+  Options o;
+  o.mode = parse_mode(args[0]);
+  const std::set<std::string> repeatable = {"--case", "--kernel", "--run"};
+  std::set<std::string> seen;
+  std::vector<std::string> runs;  // resolved last, so that flags may come in any order
+  for (size_t i = 1; i < args.size(); ++i) {
+    const std::string& flag = args[i];
+    if (!seen.insert(flag).second && repeatable.count(flag) == 0) usage(flag + " is given twice");
+    if (flag == "--pad") {
+      o.pad = true;
+      continue;
+    }
+    if (i + 1 == args.size()) usage("unknown flag or missing value: " + flag);
+    if (!take(o, runs, flag, args[++i])) usage("unknown flag: " + flag);
+  }
+  for (const std::string& run : runs) o.runs.push_back(parse_run(o, run));
+  validate(o);
+  return o;
+}

@@ -1,0 +1,33 @@
+// stream.h: the records that the program sends, one JSON object a line.
+#pragma once
+
+#include <string>
+
+#include "failure.h"
+#include "json.h"
+
+// A RecordStream owns the program's real standard output. Everything else that
+// writes to file descriptor 1, a contender's printf included, ends on stderr.
+class RecordStream {
+ public:
+  // take_stdout moves file descriptor 1 out of the way; false when it cannot.
+  bool take_stdout();
+
+  void config(const Json& body) { send("config", body, nullptr); }
+  void begin(const Json& body) { send("begin", body, &begins_); }
+  void check(const Json& body) { send("check", body, &checks_); }
+  void time(const Json& body) { send("time", body, &times_); }
+  void profile(const Json& body) { send("profile", body, &profiles_); }
+  // error reports a failure of one unit; kernel and case are empty where it has none.
+  void error(const std::string& kernel, const std::string& case_name, const Failure& failure);
+  // end closes the stream with the count of what was sent.
+  void end();
+
+  int errors() const { return errors_; }
+
+ private:
+  void send(const char* type, const Json& body, int* count);
+
+  int fd_ = -1;
+  int begins_ = 0, checks_ = 0, times_ = 0, profiles_ = 0, errors_ = 0;
+};
