@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 )
@@ -124,17 +125,17 @@ func (b Block) valid() error {
 	return nil
 }
 
-// uniform draws an integer in [0, n) without modulo bias; n is at most 65536.
+// uniform draws an integer in [0, n) without modulo bias.
 func uniform(random io.Reader, n int) (int, error) {
-	const words = 1 << 16
-	limit := words - words%n
+	const words = 1 << 32
+	limit := uint64(words - words%n)
 	for {
-		var b [2]byte
+		var b [4]byte
 		if _, err := io.ReadFull(random, b[:]); err != nil {
 			return 0, err
 		}
-		if v := int(b[0])<<8 | int(b[1]); v < limit {
-			return v % n, nil
+		if v := uint64(binary.BigEndian.Uint32(b[:])); v < limit {
+			return int(v % uint64(n)), nil
 		}
 	}
 }

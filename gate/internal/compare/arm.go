@@ -1,0 +1,111 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/montanaflynn/stats"
+)
+
+// armTail is the probability that the true median lies beyond one end of an
+// arm's interval, so the interval has a confidence of 98 % and a limit is
+// passed or broken at 1 %.
+const armTail = 0.01
+
+// An ArmSummary is one arm for itself: the median of its launches and an
+// interval of the median that assumes no distribution (order statistics). It
+// treats launches as independent, which a drift over the job breaks; for a
+// comparison of two arms use an Experiment.
+type ArmSummary struct {
+	Launches int     `json:"launches"`
+	Median   float64 `json:"median_ns"`
+	Low      float64 `json:"low_ns"`
+	High     float64 `json:"high_ns"`
+	// Bounded is false where the launches are too few (below 7) for the
+	// confidence; Low and High are then the extremes.
+	Bounded bool `json:"bounded"`
+}
+
+// SummarizeArm summarises launches of one arm. The error wraps
+// ErrInvalidLaunch.
+func SummarizeArm(launches []Launch, metric Metric) (ArmSummary, error) {
+	if len(launches) == 0 {
+		return ArmSummary{}, fmt.Errorf("%w: there is none", ErrInvalidLaunch)
+	}
+	var values []float64
+	for i, l := range launches {
+		if err := l.Valid(); err != nil {
+			return ArmSummary{}, fmt.Errorf("launch %d: %w", i, err)
+		}
+		values = append(values, metric.of(l))
+	}
+	slices.Sort(values)
+	median, err := stats.Median(values)
+	if err != nil {
+		return ArmSummary{}, fmt.Errorf("%w: %w", ErrInvalidLaunch, err)
+	}
+	below, bounded := signCut(len(values), armTail)
+	return ArmSummary{
+		Launches: len(values), Median: median, Bounded: bounded,
+		Low: values[below], High: values[len(values)-1-below],
+	}, nil
+}
+
+// signCut returns how many values may be cut off each end of a sorted sample so
+// that the median lies beyond the rest with at most the given probability:
+// the largest c with P(Binomial(n, ½) <= c) <= tail. False where not even the
+// extremes reach it.
+func signCut(n int, tail float64) (int, bool) {
+	cumulated, cutOff, ok := 0.0, 0, false
+	for c := 0; c < n/2; c++ {
+		cumulated += math.Exp(logChoose(n, c) - float64(n)*math.Ln2)
+		if cumulated > tail {
+			break
+		}
+		cutOff, ok = c, true
+	}
+	return cutOff, ok
+}
+
+// An AbsoluteOutcome is an arm held against a limit in nanoseconds.
+type AbsoluteOutcome struct {
+	Verdict Verdict    `json:"verdict"` // Pass, Regressed or Inconclusive
+	Reason  Reason     `json:"reason"`
+	Detail  string     `json:"detail"`
+	Limit   float64    `json:"limit_ns"`
+	Arm     ArmSummary `json:"arm"`
+}
+
+// DecideAbsolute passes when the whole interval of the median lies below the
+// limit, is red when all of it lies above, and is inconclusive otherwise. The
+// error is 1 % for each limit by itself.
+func DecideAbsolute(launches []Launch, metric Metric, limit float64) AbsoluteOutcome {
+	o := AbsoluteOutcome{Limit: limit}
+	if len(launches) == 0 {
+		o.Detail = "no launch was measured"
+		return o
+	}
+	arm, err := SummarizeArm(launches, metric)
+	if err != nil {
+		o.Reason, o.Detail = InvalidLaunch, err.Error()
+		return o
+	}
+	o.Arm = arm
+	figures := fmt.Sprintf("%s %.1f ns (%.1f to %.1f) after %d launches", metric, arm.Median, arm.Low, arm.High, arm.Launches)
+	switch {
+	case !usable(limit):
+		o.Limit, o.Reason, o.Detail = 0, Undecided, fmt.Sprintf("a limit of %v ns is no limit: %s", limit, figures)
+	case !arm.Bounded:
+		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("too few launches for an interval, at least 7 are needed: %s", figures)
+	case arm.Low > limit:
+		o.Verdict, o.Reason, o.Detail = Regressed, AboveTolerance, fmt.Sprintf("above the limit of %.1f ns: %s", limit, figures)
+	case arm.Low == arm.High:
+		o.Reason, o.Detail = ZeroVariance, fmt.Sprintf("all inner launches gave the same time: %s", figures)
+	case arm.High < limit:
+		o.Verdict, o.Reason, o.Detail = Pass, BelowDetect, fmt.Sprintf("below the limit of %.1f ns: %s", limit, figures)
+	default:
+		o.Reason, o.Detail = Undecided, fmt.Sprintf("the interval holds the limit of %.1f ns: %s", limit, figures)
+	}
+	return o
+}

@@ -1,0 +1,240 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/montanaflynn/stats"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Stored mode judges one session against the sessions before it, where the
+// base cannot be run. It pays for that with the variance between sessions.
+const (
+	fewestSessions  = 8    // below, the variance between sessions is not known
+	fewestLaunches  = 3    // of a session, so that trimming leaves a mean
+	sessionTrimming = 0.1  // of the launches at either end
+	maxSessions     = 4096 // a longer history is a malformed input
+)
+
+// A Session is one job's launches of one kernel, under one machine key.
+type Session struct {
+	Launches []Launch `json:"launches"`
+}
+
+// Stored is a kernel with its history. The history holds the sessions since
+// the last change, of one machine key; finding them is the caller's.
+type Stored struct {
+	Name    string    `json:"name"`
+	Limits  Limits    `json:"limits"`
+	History []Session `json:"history"`
+	Now     Session   `json:"now"`
+}
+
+// StoredLimits are the default limits of stored mode, 0.5 % and 6 %: sessions
+// differ by 0.6 to 1.1 %, so a smaller effect is not found.
+func StoredLimits() Limits { return Limits{Tolerance: 0.005, Detect: 0.06} }
+
+// A StoredOutcome is what stored mode proved. With fewer than eight sessions it
+// is advisory: the verdict is Inconclusive, and Detail says what was seen.
+type StoredOutcome struct {
+	Name     string                `json:"name"`
+	Verdict  Verdict               `json:"verdict"`
+	Reason   Reason                `json:"reason"`
+	Detail   string                `json:"detail"`
+	Advisory bool                  `json:"advisory"`
+	Sessions int                   `json:"sessions"` // in the history
+	Metrics  []StoredMetricOutcome `json:"metrics,omitempty"`
+}
+
+// A StoredMetricOutcome belongs to one gated metric.
+type StoredMetricOutcome struct {
+	Metric   Metric  `json:"metric"`
+	Estimate float64 `json:"estimate"` // of this session against the mean of the history
+	Low      float64 `json:"low"`      // 95 % prediction interval
+	High     float64 `json:"high"`
+	// SigmaSession and SigmaLaunch are the two components of the noise, as
+	// standard deviations of logarithms, from a one-way analysis of variance.
+	SigmaSession float64 `json:"sigma_session"`
+	SigmaLaunch  float64 `json:"sigma_launch"`
+	PRegressed   float64 `json:"p_regressed"`
+	PPass        float64 `json:"p_pass"`
+	known        bool    // p values exist: enough sessions, not constant
+}
+
+// DecideStored judges all kernels of a pull request that have no base binary:
+// Holm at Alpha over all of them, a pass at Beta for each. Sorted by name.
+func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
+	if err := plan.Valid(); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var outcomes []StoredOutcome
+	var ps []float64
+	for _, k := range kernels {
+		if err := k.valid(); err != nil {
+			return nil, err
+		}
+		if seen[k.Name] {
+			return nil, fmt.Errorf("kernel %q is named twice", k.Name)
+		}
+		seen[k.Name] = true
+		o := k.outcome()
+		outcomes = append(outcomes, o)
+		for i := range 2 { // both metrics count, measured or not
+			p := 1.0
+			if i < len(o.Metrics) {
+				p = o.Metrics[i].PRegressed
+			}
+			ps = append(ps, p)
+		}
+	}
+	red := holmThreshold(ps, plan.Alpha)
+	for i := range outcomes {
+		outcomes[i].judge(red, plan.Beta)
+	}
+	slices.SortFunc(outcomes, func(a, b StoredOutcome) int { return strings.Compare(a.Name, b.Name) })
+	return outcomes, nil
+}
+
+// valid reports misuse.
+func (k Stored) valid() error {
+	if k.Name == "" {
+		return fmt.Errorf("a kernel with a history has no name")
+	}
+	if err := k.Limits.Valid(); err != nil {
+		return fmt.Errorf("kernel %q: %w", k.Name, err)
+	}
+	if k.Limits.Reference {
+		return fmt.Errorf("kernel %q: a reference is measured in the same run, not stored", k.Name)
+	}
+	if len(k.History) > maxSessions {
+		return fmt.Errorf("kernel %q: %d sessions, at most %d are read", k.Name, len(k.History), maxSessions)
+	}
+	return nil
+}
+
+// outcome computes figures and p values; judge turns them into a verdict.
+func (k Stored) outcome() StoredOutcome {
+	o := StoredOutcome{Name: k.Name, Sessions: len(k.History)}
+	if len(k.Now.Launches) == 0 || len(k.History) == 0 {
+		o.Detail = fmt.Sprintf("%d launches now against %d sessions: nothing to compare", len(k.Now.Launches), len(k.History))
+		return o
+	}
+	for i, s := range append(slices.Clone(k.History), k.Now) {
+		if err := s.valid(); err != nil {
+			o.Reason, o.Detail = InvalidLaunch, fmt.Sprintf("session %d: %v", i, err)
+			return o
+		}
+	}
+	o.Advisory = len(k.History) < fewestSessions
+	for _, m := range []Metric{Typical, Mean} {
+		o.Metrics = append(o.Metrics, k.metric(m))
+	}
+	return o
+}
+
+// valid reports the first launch of a session that cannot be used.
+func (s Session) valid() error {
+	if len(s.Launches) < fewestLaunches {
+		return fmt.Errorf("%w: %d launches, at least %d are needed", ErrInvalidLaunch, len(s.Launches), fewestLaunches)
+	}
+	for i, l := range s.Launches {
+		if err := l.Valid(); err != nil {
+			return fmt.Errorf("launch %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// value is the logarithm of a session's trimmed mean.
+func (s Session) value(m Metric) float64 {
+	var values []float64
+	for _, l := range s.Launches {
+		values = append(values, m.of(l))
+	}
+	mean, err := stats.TrimmedMean(values, sessionTrimming)
+	if err != nil {
+		return math.NaN()
+	}
+	return math.Log(mean)
+}
+
+// metric compares this session with the prediction from the history: a value
+// of the same distribution lies within t·s·√(1+1/H) of the mean.
+func (k Stored) metric(m Metric) StoredMetricOutcome {
+	var history []float64
+	for _, s := range k.History {
+		history = append(history, s.value(m))
+	}
+	o := StoredMetricOutcome{Metric: m, PRegressed: 1, PPass: 1}
+	o.SigmaSession, o.SigmaLaunch = sessionComponents(k.History, m)
+	mean, err := stats.Mean(history)
+	if err != nil {
+		return o
+	}
+	shift := k.Now.value(m) - mean
+	o.Estimate, o.Low, o.High = relative(shift), relative(shift), relative(shift)
+	sd, err := stats.StandardDeviationSample(history)
+	if err != nil || !(sd > 0) {
+		return o
+	}
+	n := float64(len(history))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}
+	scale := sd * math.Sqrt(1+1/n)
+	half := t.Quantile((1+intervalConfidence)/2) * scale
+	o.Low, o.High = relative(shift-half), relative(shift+half)
+	o.PRegressed = t.Survival((shift - k.Limits.tolerated()) / scale)
+	o.PPass = t.CDF((shift - k.Limits.detected()) / scale)
+	o.known = len(history) >= fewestSessions
+	if !o.known {
+		o.PRegressed, o.PPass = 1, 1
+	}
+	return o
+}
+
+// sessionComponents is the one-way analysis of variance over sessions. Unequal
+// numbers of launches enter by their usual effective number.
+func sessionComponents(sessions []Session, m Metric) (between, within float64) {
+	groups := make([][]float64, len(sessions))
+	for i, s := range sessions {
+		for _, l := range s.Launches {
+			groups[i] = append(groups[i], math.Log(m.of(l)))
+		}
+	}
+	c := varianceComponents(groups)
+	return math.Sqrt(c.between), math.Sqrt(c.within)
+}
+
+// judge sets verdict, reason and detail.
+func (o *StoredOutcome) judge(red, beta float64) {
+	if len(o.Metrics) == 0 {
+		return
+	}
+	regressed, passed, known, collapsed := false, true, true, false
+	var parts []string
+	for _, m := range o.Metrics {
+		regressed = regressed || m.known && m.PRegressed <= red
+		passed = passed && m.known && m.PPass <= beta
+		known = known && m.known
+		collapsed = collapsed || m.Estimate <= collapseBelow
+		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Metric, percent(m.Estimate), percent(m.Low), percent(m.High)))
+	}
+	figures := fmt.Sprintf("%s against %d sessions", strings.Join(parts, ", "), o.Sessions)
+	switch {
+	case o.Advisory:
+		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("%s; fewer than %d sessions are advice only", figures, fewestSessions)
+	case regressed:
+		o.Verdict, o.Reason, o.Detail = Regressed, AboveTolerance, figures
+	case collapsed:
+		o.Reason, o.Detail = Collapse, figures
+	case !known:
+		o.Reason, o.Detail = ZeroVariance, figures+"; all sessions gave the same time"
+	case passed:
+		o.Verdict, o.Reason, o.Detail = Pass, BelowDetect, figures
+	default:
+		o.Reason, o.Detail = Undecided, figures+"; measure base and head together to decide"
+	}
+}
