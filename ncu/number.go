@@ -1,0 +1,231 @@
+package ncu
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+var (
+	errAmbiguous = errors.New("could be a decimal fraction or a number with thousands separators")
+	errHalfKnown = errors.New("is neither a number in a known notation nor a word")
+)
+
+// parseCell reads one printed metric value. The unit is the printed one; the
+// result is in the base unit. A cell that could mean two numbers is an error,
+// because a guess is wrong by a factor of 1000.
+func parseCell(text, unit string) (Value, error) {
+	scalar, _ := splitInstances(text)
+	if v, ok := absentCell(scalar); ok {
+		return v, nil
+	}
+	if !numberLike(scalar) {
+		return Value{Kind: Text, Text: text, Unit: unit}, nil
+	}
+	plain, err := plainNumber(scalar)
+	if err != nil {
+		return Value{}, err
+	}
+	base, exp := baseUnit(unit)
+	n, err := scaled(plain, exp)
+	if err != nil {
+		return Value{}, errHalfKnown
+	}
+	if math.IsInf(n, 0) {
+		return missing(ReasonInfinite), nil
+	}
+	return Value{Kind: Number, Number: n, Unit: base}, nil
+}
+
+// scaled parses plain times ten to the power exp. The power goes into the text,
+// so that 131.2 Kbyte is the float64 nearest to 131200.
+func scaled(plain string, exp int) (float64, error) {
+	if exp == 0 {
+		n, err := strconv.ParseFloat(plain, 64)
+		return n, rangeIsInf(err)
+	}
+	mantissa, power := plain, 0
+	if i := strings.IndexAny(plain, "eE"); i >= 0 {
+		p, err := strconv.Atoi(plain[i+1:])
+		if err != nil {
+			return 0, err
+		}
+		mantissa, power = plain[:i], p
+	}
+	n, err := strconv.ParseFloat(mantissa+"e"+strconv.Itoa(power+exp), 64)
+	return n, rangeIsInf(err)
+}
+
+// rangeIsInf drops a range error: ParseFloat has returned an infinity then.
+func rangeIsInf(err error) error {
+	if errors.Is(err, strconv.ErrRange) {
+		return nil
+	}
+	return err
+}
+
+// absentCell recognises the ways in which ncu prints that it has no value.
+func absentCell(s string) (Value, bool) {
+	if s == "" {
+		return missing(ReasonEmpty), true
+	}
+	if c := s[0]; c >= '0' && c <= '9' && !strings.Contains(s, "#") {
+		return Value{}, false
+	}
+	if strings.HasPrefix(s, "(!)") {
+		return missing(ReasonInvalid + ": " + strings.TrimSpace(s[3:])), true
+	}
+	switch strings.ToLower(strings.TrimPrefix(s, "-")) {
+	case "n/a":
+		return missing(ReasonNotAvailable), true
+	case "no data":
+		return missing(ReasonNoData), true
+	case "nan", "nan(ind)", "nan(snan)", "1.#qnan", "1.#ind":
+		return missing(ReasonNaN), true
+	case "inf", "infinity", "1.#inf":
+		return missing(ReasonInfinite), true
+	}
+	return Value{}, false
+}
+
+// numberLike says whether s starts like a number and holds nothing but what
+// numbers are made of. Such a text is read as a number or refused.
+func numberLike(s string) bool {
+	d := strings.TrimPrefix(s, "-")
+	if d == "" || d[0] < '0' || d[0] > '9' {
+		return false
+	}
+	for i, r := range d {
+		switch {
+		case r >= '0' && r <= '9', r == '.', r == ',', r == '\'', isGroupSpace(r):
+		case (r == 'e' || r == 'E') && i > 0:
+		case (r == '+' || r == '-') && i > 0 && (d[i-1] == 'e' || d[i-1] == 'E'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isGroupSpace reports the spaces that locales put between groups of digits.
+func isGroupSpace(r rune) bool {
+	return r == ' ' || r == '\u00a0' || r == '\u202f' || r == '\u2009' || r == '\u2019'
+}
+
+// plainNumber rewrites a printed number in Go's notation.
+func plainNumber(s string) (string, error) {
+	if !strings.ContainsAny(s, ",.' \u00a0\u202f\u2009\u2019") {
+		return s, nil
+	}
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	mantissa, exponent := s, ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mantissa, exponent = s[:i], s[i:]
+	}
+	plain, err := ungroup(mantissa)
+	if err != nil {
+		return "", err
+	}
+	if exponent != "" && plain != mantissa {
+		return "", errHalfKnown // grouped digits never carry an exponent
+	}
+	return sign + plain + exponent, nil
+}
+
+// ungroup removes thousands separators and turns a decimal comma into a point.
+// The last separator decides: a different one before it, or a repetition, makes
+// its role certain. One single point before exactly three digits stays open:
+// 117.344 is a fraction in English and 117344 in German.
+func ungroup(s string) (string, error) {
+	last, size, kinds, count := lastSeparator(s)
+	if count == 0 {
+		return s, nil
+	}
+	head, tail := s[:last], s[last+size:]
+	sep := s[last : last+size]
+	switch {
+	case kinds > 2:
+		return "", errHalfKnown
+	case kinds == 2: // the last one is the decimal sign, and it occurs once
+		if sep != "." && sep != "," || strings.Contains(head, sep) {
+			return "", errHalfKnown
+		}
+		whole, err := dropGroups(head)
+		return whole + "." + tail, err
+	case count > 1 || sep != "." && sep != ",":
+		return dropGroups(s)
+	}
+	grouped := len(tail) == 3 && len(head) <= 3 && head[0] != '0'
+	switch {
+	case !grouped:
+		if tail == "" {
+			return "", errHalfKnown
+		}
+		return head + "." + tail, nil
+	case sep == ",": // ncu prints two or six decimals, so three digits are a group
+		return head + tail, nil
+	}
+	return "", errAmbiguous
+}
+
+// lastSeparator returns the place and width of the last separator, how many
+// different ones there are, and how many in all.
+func lastSeparator(s string) (last, size, kinds, count int) {
+	last = -1
+	var seen [4]rune
+	for i, r := range s {
+		if r >= '0' && r <= '9' {
+			continue
+		}
+		last, size = i, len(string(r))
+		count++
+		known := false
+		for _, k := range seen[:kinds] {
+			known = known || k == r
+		}
+		if !known && kinds < len(seen) {
+			seen[kinds] = r
+			kinds++
+		}
+	}
+	return last, size, kinds, count
+}
+
+// dropGroups removes the one kind of separator in s, whose groups must be of
+// three digits, or of two before the last as in India.
+func dropGroups(s string) (string, error) {
+	groups := strings.FieldsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+	separators := 0
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			separators++
+		}
+	}
+	if len(groups) == 0 || separators != len(groups)-1 {
+		return "", errHalfKnown
+	}
+	if len(groups) == 1 {
+		return s, nil
+	}
+	last := len(groups) - 1
+	if len(groups[0]) > 3 || len(groups[last]) != 3 || groups[0][0] == '0' {
+		return "", errHalfKnown
+	}
+	width := len(groups[last])
+	if len(groups) > 2 {
+		width = len(groups[1])
+	}
+	for _, g := range groups[1:last] {
+		if len(g) != width || width < 2 || width > 3 {
+			return "", errHalfKnown
+		}
+	}
+	if width == 2 && len(groups[0]) > 2 {
+		return "", errHalfKnown
+	}
+	return strings.Join(groups, ""), nil
+}

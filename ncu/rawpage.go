@@ -1,0 +1,146 @@
+package ncu
+
+import (
+	"fmt"
+	"sort"
+)
+
+// A rawTable is a raw page: one row of names, one of units, one per launch.
+type rawTable struct {
+	*header
+	units  []string       // nil until the units row was read
+	metric map[string]int // metric columns by name
+	sorted []string
+	order  order
+	fixed  []string // scratch for the leading fields
+}
+
+func newRawTable(h *header) (*rawTable, error) {
+	t := &rawTable{header: h, metric: make(map[string]int)}
+	for i, c := range h.columns {
+		if fixedColumns[c] || nvtxColumn(c) || c == "" {
+			continue
+		}
+		if _, twice := t.metric[c]; twice {
+			return nil, fmt.Errorf("metric %q occurs twice in the header", c)
+		}
+		t.metric[c] = i
+		t.sorted = append(t.sorted, c)
+	}
+	if len(t.metric) == 0 {
+		return nil, fmt.Errorf("the table has no metric columns")
+	}
+	sort.Strings(t.sorted)
+	return t, nil
+}
+
+// row reads one row; the first one holds the units and gives no launch.
+func (t *rawTable) row(b []byte, line int) (*Launch, error) {
+	text := string(b)
+	starts, err := fieldStarts(make([]uint32, 0, len(t.columns)), text)
+	if err != nil {
+		return nil, err
+	}
+	if len(starts) != len(t.columns) {
+		return nil, fmt.Errorf("the row has %d fields, the header has %d", len(starts), len(t.columns))
+	}
+	r := &rawRow{table: t, text: text, starts: starts, line: line}
+	if t.units == nil {
+		return nil, t.setUnits(r)
+	}
+	l := &Launch{Line: line, values: r}
+	t.fixed = t.fixed[:0]
+	for i := 0; i < t.first; i++ {
+		t.fixed = append(t.fixed, r.field(i))
+	}
+	if err := t.identify(l, t.fixed); err != nil {
+		return nil, err
+	}
+	if err := t.order.add(l.Process, l.ID); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (t *rawTable) setUnits(r *rawRow) error {
+	for c, i := range t.at {
+		if r.field(i) != "" {
+			return fmt.Errorf("the row of units is missing: column %q is not empty in the row after the header", c)
+		}
+	}
+	t.units = make([]string, len(t.columns))
+	for i := range t.columns {
+		t.units[i] = r.field(i)
+	}
+	return nil
+}
+
+func (t *rawTable) flush() (*Launch, error) {
+	if t.units == nil {
+		return nil, fmt.Errorf("the table has a header and no row of units")
+	}
+	return nil, nil
+}
+
+// fieldStarts appends the place of every field of a row.
+func fieldStarts(dst []uint32, row string) ([]uint32, error) {
+	rest := row
+	for {
+		dst = append(dst, uint32(len(row)-len(rest)))
+		if n := plainField(rest); n > 0 {
+			rest = rest[n:]
+			continue
+		}
+		_, after, more, err := nextField(rest)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return dst, nil
+		}
+		rest = after
+	}
+}
+
+// plainField returns the length of a leading `"text",` without quotes inside,
+// or 0. It is the whole of nearly every row.
+func plainField(s string) int {
+	if len(s) < 3 || s[0] != '"' {
+		return 0
+	}
+	for i := 1; i+1 < len(s); i++ {
+		if s[i] == '"' {
+			if s[i+1] == ',' {
+				return i + 2
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// A rawRow is the row of one launch, split but not parsed.
+type rawRow struct {
+	table  *rawTable
+	text   string
+	starts []uint32
+	line   int
+}
+
+// field returns one field of a row that fieldStarts has accepted.
+func (r *rawRow) field(i int) string {
+	f, _, _, _ := nextField(r.text[r.starts[i]:])
+	return f
+}
+
+func (r *rawRow) metric(name string) (cell, bool) {
+	i, ok := r.table.metric[name]
+	if !ok {
+		return cell{}, false
+	}
+	return cell{text: r.field(i), unit: r.table.units[i], line: r.line}, true
+}
+
+func (r *rawRow) label(string, string) (cell, bool) { return cell{}, false }
+
+func (r *rawRow) names() []string { return append([]string(nil), r.table.sorted...) }

@@ -1,0 +1,61 @@
+package ncu
+
+import "strings"
+
+// timeUnits maps every spelling of a time unit to its power of ten in ns, the
+// unit that ncu itself uses as base. Releases up to 2023 spell the names out.
+var timeUnits = map[string]int{
+	"ns": 0, "nsecond": 0, "us": 3, "usecond": 3, "ms": 6, "msecond": 6, "s": 9, "second": 9,
+}
+
+// prefixes are decimal: ncu prints 131,200 byte as 131.2 Kbyte.
+var prefixes = map[byte]int{'K': 3, 'M': 6, 'G': 9, 'T': 12, 'P': 15}
+
+// scaledNouns are the units that auto scaling puts a prefix on. A unit outside
+// this list is never scaled: ncu's unit texts do not always say what is counted.
+var scaledNouns = map[string]bool{
+	"byte": true, "hz": true, "sector": true, "request": true, "inst": true,
+	"cycle": true, "warp": true, "thread": true, "block": true,
+}
+
+// baseUnit returns the base unit of a printed unit and the power of ten that
+// turns a value in the printed unit into one in the base unit.
+func baseUnit(unit string) (base string, exp int) {
+	if plainUnits[unit] {
+		return unit, 0
+	}
+	if exp, ok := timeUnits[unit]; ok {
+		return "ns", exp
+	}
+	num, den, ratio := strings.Cut(unit, "/")
+	if !ratio {
+		return scaledNoun(unit)
+	}
+	base, exp = scaledNoun(num)
+	if power, ok := timeUnits[den]; ok {
+		if base == "cycle" { // cycles per time are a frequency
+			return "hz", exp + 9 - power
+		}
+		return base + "/s", exp + 9 - power
+	}
+	den, power := scaledNoun(den)
+	return base + "/" + den, exp - power
+}
+
+// plainUnits holds the commonest units that need no work.
+var plainUnits = map[string]bool{
+	"": true, "%": true, "ns": true, "byte": true, "hz": true, "cycle": true, "inst": true,
+	"sector": true, "warp": true, "block": true, "thread": true, "request": true, "byte/s": true,
+}
+
+// scaledNoun splits a prefix off a unit that can carry one.
+func scaledNoun(unit string) (noun string, exp int) {
+	if len(unit) < 2 || scaledNouns[unit] {
+		return unit, 0
+	}
+	power, ok := prefixes[unit[0]]
+	if ok && scaledNouns[unit[1:]] {
+		return unit[1:], power
+	}
+	return unit, 0
+}
