@@ -7,7 +7,7 @@ type mergeKey struct {
 	source   Source
 	severity Severity
 	code     string
-	what     string // key of the function for advisories that name one, else the text
+	what     string // key of the function for advisories (C75xx) that name one, else the text
 }
 
 // message keeps an advisory, warning, error or note.
@@ -33,7 +33,7 @@ func (p *parser) list(d *Diagnostic) *[]Diagnostic {
 	switch {
 	case d.Severity == SeverityError || d.Severity == SeverityFatal:
 		return &p.log.Errors
-	case d.Kind == KindPerformanceLoss:
+	case isAdvisory(d.Code):
 		return &p.log.Advisories
 	case d.Severity == SeverityWarning || d.Kind == KindRegisterLimitOverride:
 		return &p.log.Warnings
@@ -43,7 +43,7 @@ func (p *parser) list(d *Diagnostic) *[]Diagnostic {
 
 func (p *parser) merge(list *[]Diagnostic, d Diagnostic) error {
 	k := mergeKey{d.Source, d.Severity, d.Code, d.Text}
-	if d.Kind == KindPerformanceLoss && d.Key != "" {
+	if isAdvisory(d.Code) && d.Key != "" {
 		k.what = d.Key
 	}
 	if i, ok := p.at[k]; ok {
@@ -58,6 +58,10 @@ func (p *parser) merge(list *[]Diagnostic, d Diagnostic) error {
 	return p.keep(len(d.Text))
 }
 
+// isAdvisory reports whether a code is one of the C75xx, which speak of what
+// the compiler had to do to a kernel that uses the tensor cores or setmaxnreg.
+func isAdvisory(code string) bool { return strings.HasPrefix(code, "C75") }
+
 // cutCode takes "(C7510) " off the front of a message.
 func cutCode(s string) (code, text string) {
 	if len(s) > 7 && s[0] == '(' && s[1] == 'C' && allDigits(s[2:6]) && s[6] == ')' {
@@ -71,9 +75,14 @@ func (d *Diagnostic) classify() {
 	d.Kind = KindOther
 	s := d.Text
 	switch {
-	case strings.HasPrefix(d.Code, "C75"):
-		d.Kind = KindPerformanceLoss
+	case isAdvisory(d.Code):
+		if strings.HasPrefix(s, "Potential Performance Loss") {
+			d.Kind = KindPerformanceLoss
+		}
 		d.Function = quoted(s, "function '", "")
+	case strings.HasPrefix(s, "Overriding global maxrregcount "):
+		d.Kind = KindRegisterLimitOverride
+		d.RegisterLimit = figure(s, "value", " computed")
 	case strings.HasPrefix(s, "Overriding maximum register limit "):
 		d.Kind = KindRegisterLimitOverride
 		d.Function = quoted(s, "for '", " with ")
@@ -93,7 +102,7 @@ func (d *Diagnostic) classify() {
 	case strings.HasSuffix(s, "cannot be statically determined"):
 		d.Kind = KindStackSizeUnknown
 		d.Function = quoted(s, "function '", " cannot")
-	case strings.Contains(s, ".minnctapersm will be ignored"):
+	case strings.Contains(s, "minnctapersm will be ignored"):
 		d.Kind = KindMinBlocksIgnored
 		d.Function = between(s, "for entry ", " is out of range")
 	case strings.Contains(s, "with max regcount of"):

@@ -24,20 +24,23 @@ const (
 	NoKernels         Reason = "no-kernels"         // units were compiled, none has a kernel
 	OnlyMessages      Reason = "only-messages"      // messages, but not the figures of -v
 	CompilationFailed Reason = "compilation-failed"
+	NoResourceUsage   Reason = "no-resource-usage" // not the output of cuobjdump -res-usage
 )
 
 // A NoEntriesError is a text in which no kernel was found.
 type NoEntriesError struct {
 	File    string
 	Reason  Reason
-	Units   int    // units compiled, for NoKernels
+	Units   int    // units seen, for NoKernels
 	Message string // the first message, for OnlyMessages and CompilationFailed
 }
 
 func (e *NoEntriesError) Error() string {
 	switch e.Reason {
 	case NoKernels:
-		return fmt.Sprintf("%s: no kernel in %d compilation units: they hold no __global__ function", e.File, e.Units)
+		return fmt.Sprintf("%s: no kernel: no unit (%d seen) holds a __global__ function", e.File, e.Units)
+	case NoResourceUsage:
+		return fmt.Sprintf("%s: no resource usage: want the output of cuobjdump -res-usage", e.File)
 	case OnlyMessages:
 		return fmt.Sprintf("%s: messages of the compiler, but no kernel figures (first message: %s): pass -Xptxas -v or --resource-usage to nvcc", e.File, e.Message)
 	case CompilationFailed:
@@ -53,6 +56,8 @@ func (e *NoEntriesError) Hint() string {
 		return "only units with a __global__ function (or an instantiated template of one) have figures"
 	case CompilationFailed:
 		return "mend the compilation first"
+	case NoResourceUsage:
+		return "run cuobjdump -res-usage on an object file, a shared library or a cubin that holds machine code (PTX has no resource usage)"
 	}
 	return "pass -Xptxas -v or --resource-usage to nvcc and capture its standard error; an incremental build prints only what it rebuilds"
 }

@@ -57,9 +57,8 @@ type usage struct {
 	arch                                                  []byte
 }
 
-// parseUsage reads what follows "Used ". When torn, the line may lack its end,
-// so what it does not say stays unknown.
-func parseUsage(s []byte, torn bool) (u usage, msg string) {
+// parseUsage reads what follows "Used ".
+func parseUsage(s []byte) (u usage, msg string) {
 	s, arch, ok := cutTarget(trimTail(s))
 	if !ok {
 		return u, "unreadable target"
@@ -84,16 +83,18 @@ func parseUsage(s []byte, torn bool) (u usage, msg string) {
 			return u, msg
 		}
 	}
-	if !torn && len(u.unknown) == 0 {
-		u.absentIsZero()
-	}
 	return u, ""
 }
 
-// absentIsZero fills in the fields that are left out when they are zero. It is
-// not so for barriers (older compilers never print them), constant banks (some
-// architectures never do) and the cumulative stack size.
+// absentIsZero fills in the fields that ptxas leaves out when they are zero. It
+// is not so for barriers (older compilers never print them), constant banks
+// (some architectures never do) and the cumulative stack size; nor when the
+// line has fields that this package does not know, which may be the absent ones
+// by another name.
 func (u *usage) absentIsZero() {
+	if len(u.unknown) > 0 {
+		return
+	}
 	for _, c := range []*Count{&u.shared, &u.local, &u.textures, &u.surfaces, &u.samplers} {
 		if !c.Known {
 			*c = known(0)

@@ -42,7 +42,7 @@ const (
 type Log struct {
 	Entries    []Entry
 	Functions  []Function   // device functions of units without an entry, such as relocatable libraries
-	Advisories []Diagnostic // C75xx performance advisories, distinct by (Code, Key)
+	Advisories []Diagnostic // C75xx, distinct by (Code, Key)
 	Warnings   []Diagnostic // warnings, and register limits overridden by -maxrregcount
 	Errors     []Diagnostic // errors and fatal errors
 	Notes      []Diagnostic // other info lines
@@ -62,8 +62,8 @@ type Entry struct {
 	Registers            Count
 	Barriers             Count
 	SharedBytes          Count // static shared memory, without what the driver reserves
-	StackBytes           Count // stack frame of the entry itself
-	CumulativeStackBytes Count // stack of the entry and the deepest chain of calls; printed only when there are calls or a frame
+	StackBytes           Count // stack frame of the entry itself; the linkers do not print it
+	CumulativeStackBytes Count // of the entry and the deepest chain of calls; the linkers' "stack"; ptxas prints it only when it is not zero and can be determined
 	SpillStoreBytes      Count // of the entry itself, without callees
 	SpillLoadBytes       Count
 	LocalBytes           Count
@@ -107,8 +107,13 @@ func bankBytes(banks []ConstantBank, bank int) Count {
 func (e *Entry) SpillBytes() Count { return e.SpillStoreBytes.Plus(e.SpillLoadBytes) }
 
 // CalleeSpillBytes returns the spill stores and loads of Callees and
-// UnitFunctions, added; zero when there are none.
+// UnitFunctions, added; zero when there are none. Callees of other units
+// (-rdc=true) are not among them. The linkers do not speak of spills, so that
+// it is unknown for their entries.
 func (e *Entry) CalleeSpillBytes() Count {
+	if e.Source != SourcePtxas {
+		return Count{}
+	}
 	sum := known(0)
 	for _, list := range [][]Function{e.Callees, e.UnitFunctions} {
 		for i := range list {
@@ -145,9 +150,9 @@ type Kind string
 
 // The kinds that the package tells apart.
 const (
-	KindPerformanceLoss       Kind = "performance-loss"        // C75xx
+	KindPerformanceLoss       Kind = "performance-loss"        // C75xx, "Potential Performance Loss"
 	KindStackSizeUnknown      Kind = "stack-size-unknown"      // recursion or indirect calls
-	KindRegisterLimitOverride Kind = "register-limit-override" // -maxrregcount below the kernel's own limit
+	KindRegisterLimitOverride Kind = "register-limit-override" // -maxrregcount and the kernel's own limit differ
 	KindMaxRegistersIgnored   Kind = "maxrregcount-ignored"    // too big
 	KindSpills                Kind = "spills"                  // --warn-on-spills
 	KindLocalMemory           Kind = "local-memory"            // --warn-on-local-memory-usage

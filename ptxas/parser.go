@@ -238,7 +238,7 @@ func (p *parser) compileTime() error {
 // used handles the usage line: of the open entry (ptxas) or of the properties
 // before it (linkers).
 func (p *parser) used(source Source, body []byte, torn bool) error {
-	u, msg := parseUsage(body, torn)
+	u, msg := parseUsage(body)
 	if msg != "" {
 		return p.syntaxError("unreadable register and memory use: "+msg, "")
 	}
@@ -250,6 +250,9 @@ func (p *parser) used(source Source, body []byte, torn bool) error {
 	}
 	if p.open < 0 {
 		return p.scrambled("register use without an entry function")
+	}
+	if !torn { // a line without its end may lack fields, too
+		u.absentIsZero()
 	}
 	u.fill(&p.log.Entries[p.open])
 	p.open, p.last, p.apart = -1, p.open, false
@@ -268,7 +271,7 @@ func (p *parser) linkerUsed(source Source, u *usage) error {
 	e := &p.log.Entries[i]
 	e.Line = p.props.line
 	u.fill(e)
-	e.StackBytes = u.stack
+	e.CumulativeStackBytes = u.stack // the linker knows the calls: its figure is the deepest chain
 	p.props, p.last = target{}, -1
 	return nil
 }
