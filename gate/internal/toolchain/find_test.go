@@ -128,6 +128,15 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
+// A program that prints without end is cut, and what it printed is no banner.
+func TestEndlessVersionIsCut(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "nvcc"), "#!/bin/sh\nexec head -c 5000000 /dev/zero\n", 0o755)
+	text, err := askVersion(context.Background(), path)
+	if err != nil || len(text) != probeOutput {
+		t.Errorf("kept %d bytes, want %d; %v", len(text), probeOutput, err)
+	}
+}
+
 func TestFindNothing(t *testing.T) {
 	h := newHouse(t)
 	bin := filepath.Join(h.path, "bin")

@@ -62,7 +62,7 @@ func (o InstallOptions) pip(ctx context.Context, temp, target string) error {
 		// pip unpacks here first: on the same file system moving is a rename,
 		// and what a killed pip leaves is cleaned with the rest.
 		"TMPDIR="+scratch,
-		"PIP_REQUIRE_VIRTUALENV=false", // the environment is not touched
+		"PIP_REQUIRE_VIRTUALENV=false", "PIP_ROOT_USER_ACTION=ignore", // no environment is touched
 		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
 	return o.run(ctx, env, python, "-m", "pip", "install",
 		"--no-deps", "--require-hashes", "--only-binary=:all:", "--no-user", "--no-compile", "--no-input",

@@ -36,7 +36,7 @@ func askVersion(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("--version gave no answer in %v", probeTimeout)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case err != nil && out.Len() > 0:
+	case err != nil && out.String() != "":
 		return "", fmt.Errorf("--version failed: %w: %s", err, firstLine(out.String()))
 	case err != nil:
 		return "", fmt.Errorf("--version failed: %w", err)
@@ -59,15 +59,16 @@ func fileSHA256(_ context.Context, path string) (string, error) {
 }
 
 // A head keeps the first bytes written to it and drops the rest, so that a
-// program that never stops printing costs no memory.
+// program that never stops printing costs no memory. The buffer is no embedded
+// field: its ReadFrom would pass the limit by.
 type head struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int
 }
 
 func (h *head) Write(p []byte) (int, error) {
-	if room := h.limit - h.Len(); room > 0 {
-		h.Buffer.Write(p[:min(room, len(p))])
-	}
+	h.kept.Write(p[:min(h.limit-h.kept.Len(), len(p))])
 	return len(p), nil
 }
+
+func (h *head) String() string { return h.kept.String() }
