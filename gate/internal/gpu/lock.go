@@ -1,0 +1,211 @@
+package gpu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockDir is where the locks of this machine lie. It is one folder for all
+// users, so it does not follow TMPDIR, which differs from job to job.
+const LockDir = "/tmp/gate-locks"
+
+const (
+	lockPoll    = 50 * time.Millisecond
+	probeRetry  = 5 * time.Millisecond
+	holderLimit = 4 << 10 // bytes of a lock file
+)
+
+// A Lock is the right to measure on one GPU. It ends with Release, or with the
+// process.
+type Lock struct {
+	file *os.File
+}
+
+// A Holder is who has a lock, by its own account: the file is writable by
+// everybody, so it is good for a message and for nothing else.
+type Holder struct {
+	PID     int    `json:"pid"`     // in the holder's own PID namespace; 0 when not known
+	Command string `json:"command"` // "" when not known
+}
+
+func (h Holder) String() string {
+	if h.PID == 0 {
+		return "an unknown process"
+	}
+	return fmt.Sprintf("process %d (%s)", h.PID, h.Command)
+}
+
+// A HeldError says that somebody else measures on the GPU.
+type HeldError struct {
+	UUID   string
+	Holder Holder
+	Waited time.Duration
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s is in use by %v (waited %v)", e.UUID, e.Holder, e.Waited.Round(time.Second))
+}
+
+// Acquire takes the exclusive lock of a GPU and waits for it up to wait. When
+// somebody else keeps it, the error is a *HeldError.
+//
+// Every gate on the machine that sees the same /tmp respects it. Containers
+// and services with a /tmp of their own do not, unless LockDir is shared with
+// them.
+func Acquire(ctx context.Context, uuid string, wait time.Duration) (*Lock, error) {
+	return AcquireIn(ctx, LockDir, uuid, wait)
+}
+
+// AcquireIn is Acquire with another folder.
+func AcquireIn(ctx context.Context, dir, uuid string, wait time.Duration) (*Lock, error) {
+	f, err := openLock(dir, uuid)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", uuid, err)
+	}
+	start := time.Now()
+	pause := probeRetry // somebody who only looks who holds it is gone by then
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			signHolder(f)
+			return &Lock{file: f}, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", uuid, err)
+		}
+		if waited := time.Since(start); waited >= max(wait, probeRetry) {
+			defer f.Close()
+			return nil, &HeldError{UUID: uuid, Holder: readHolder(f), Waited: waited}
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", uuid, ctx.Err())
+		case <-time.After(pause):
+			pause = lockPoll
+		}
+	}
+}
+
+// Release gives the lock back.
+func (l *Lock) Release() error {
+	if l.file == nil {
+		return errors.New("the lock is already released")
+	}
+	l.file.Truncate(0) // only the message is lost if it cannot be
+	err := l.file.Close()
+	l.file = nil
+	return err
+}
+
+// Held tells who has the lock of a GPU, without waiting. held is false when
+// nobody has.
+func Held(uuid string) (h Holder, held bool, err error) {
+	return HeldIn(LockDir, uuid)
+}
+
+// HeldIn is Held with another folder.
+func HeldIn(dir, uuid string) (h Holder, held bool, err error) {
+	path, err := lockPath(dir, uuid)
+	if err != nil {
+		return Holder{}, false, err
+	}
+	f, err := openExisting(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, err
+	}
+	defer f.Close()
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return readHolder(f), true, nil
+	}
+	return Holder{}, false, err
+}
+
+func lockPath(dir, uuid string) (string, error) {
+	if err := checkUUID(uuid); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, strings.ReplaceAll(uuid, "/", "_")+".lock"), nil
+}
+
+// openLock opens the lock file of a GPU and makes what is missing. Folder and
+// file are open to every user; the sticky bit keeps users from removing each
+// other's files.
+func openLock(dir, uuid string) (*os.File, error) {
+	path, err := lockPath(dir, uuid)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o777); err == nil {
+		os.Chmod(dir, 0o777|os.ModeSticky) // the umask does not hold here; refused, the folder is this user's alone
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	f, err := openExisting(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return openExisting(path)
+	}
+	if err == nil {
+		f.Chmod(0o666)
+	}
+	return f, err
+}
+
+// openExisting opens a lock file without creating it: where
+// fs.protected_regular is set, the kernel refuses O_CREAT on another user's
+// file in a sticky folder, even when it exists. A file that is only readable
+// can be locked as well.
+func openExisting(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return f, nil
+}
+
+// signHolder writes who holds the lock. It is a courtesy to those who wait, so
+// a failure changes nothing.
+func signHolder(f *os.File) {
+	data, err := json.Marshal(Holder{PID: os.Getpid(), Command: printable(strings.Join(os.Args, " "), 200)})
+	if err != nil {
+		return
+	}
+	f.Truncate(0)
+	f.WriteAt(append(data, '\n'), 0)
+}
+
+func readHolder(f *os.File) Holder {
+	buf := make([]byte, holderLimit)
+	n, _ := f.ReadAt(buf, 0) // a short file ends in io.EOF
+	var h Holder
+	if json.Unmarshal(buf[:n], &h) != nil || h.PID <= 0 {
+		return Holder{}
+	}
+	h.Command = printable(h.Command, 200)
+	return h
+}

@@ -1,0 +1,50 @@
+package gpu
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// ProfilingAllowed says whether this process may read the GPU's performance
+// counters, without which ncu ends with ERR_NVGPUCTRPERM. The driver keeps
+// them for administrators unless its module was loaded with
+// NVreg_RestrictProfilingToAdminUsers=0; CAP_SYS_ADMIN makes one. known is
+// false when the driver's or the process's settings cannot be read.
+func ProfilingAllowed() (allowed, known bool) {
+	return profilingAllowedIn(procDriver, "/proc/self/status")
+}
+
+func profilingAllowedIn(driver, status string) (allowed, known bool) {
+	params, err := readLimited(filepath.Join(driver, "params"))
+	if err != nil {
+		return false, false
+	}
+	switch valueOf(params, "RmProfilingAdminOnly") {
+	case "0":
+		return true, true
+	case "1":
+	default:
+		return false, false
+	}
+	text, err := readLimited(status)
+	if err != nil {
+		return false, false
+	}
+	effective, err := strconv.ParseUint(valueOf(text, "CapEff"), 16, 64)
+	if err != nil {
+		return false, false
+	}
+	const capSysAdmin = 21 // include/uapi/linux/capability.h
+	return effective&(1<<capSysAdmin) != 0, true
+}
+
+// valueOf returns what stands behind "key:" on its line.
+func valueOf(text, key string) string {
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
