@@ -1,0 +1,23 @@
+package identity
+
+import "fmt"
+
+// A FormatError says that a file is not what its name promises: torn, oversized, or written by a tool that is not
+// known.
+type FormatError struct {
+	File string // "" when the reader has no name
+	Line int    // 1-based; 0 in a binary file
+	Msg  string
+}
+
+func (e *FormatError) Error() string {
+	switch {
+	case e.File != "" && e.Line > 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+	case e.File != "":
+		return e.File + ": " + e.Msg
+	case e.Line > 0:
+		return fmt.Sprintf("line %d: %s", e.Line, e.Msg)
+	}
+	return e.Msg
+}

@@ -1,0 +1,98 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"slices"
+)
+
+// The recipe of each kind of id. The name goes into the hash first, so that an id of another recipe, or of another
+// kind, is never equal by accident; change the number with the recipe.
+const (
+	codeRecipe    = "gate code id 1"
+	hostRecipe    = "gate host id 1"
+	sourceRecipe  = "gate source hash 1"
+	combineRecipe = "gate combined id 1"
+)
+
+// A recipe hashes fields, each with its length in front, so that no two lists of fields give the same bytes.
+type recipe struct {
+	h   hash.Hash
+	buf []byte
+}
+
+const recipeBuffer = 32 << 10
+
+func newRecipe(name string) *recipe {
+	r := &recipe{h: sha256.New(), buf: make([]byte, 0, recipeBuffer)}
+	r.text(name)
+	return r
+}
+
+func (r *recipe) bytes(b []byte) {
+	r.buf = binary.AppendUvarint(r.buf, uint64(len(b)))
+	r.raw(b)
+}
+
+func (r *recipe) text(s string) {
+	r.buf = binary.AppendUvarint(r.buf, uint64(len(s)))
+	r.buf = append(r.buf, s...)
+	r.flushIfFull()
+}
+
+func (r *recipe) number(v uint64) {
+	r.buf = binary.AppendUvarint(r.buf, v)
+	r.flushIfFull()
+}
+
+// list hashes a set of byte strings: its order in memory does not count, how often one occurs does.
+func (r *recipe) list(items [][]byte) {
+	slices.SortFunc(items, bytes.Compare)
+	r.number(uint64(len(items)))
+	for _, b := range items {
+		r.bytes(b)
+	}
+}
+
+func (r *recipe) raw(b []byte) {
+	if len(b) > recipeBuffer/2 {
+		r.flush()
+		r.h.Write(b)
+		return
+	}
+	r.buf = append(r.buf, b...)
+	r.flushIfFull()
+}
+
+func (r *recipe) flushIfFull() {
+	if len(r.buf) > recipeBuffer/2 {
+		r.flush()
+	}
+}
+
+func (r *recipe) flush() {
+	r.h.Write(r.buf)
+	r.buf = r.buf[:0]
+}
+
+func (r *recipe) sum() []byte {
+	r.flush()
+	return r.h.Sum(nil)
+}
+
+func (r *recipe) hex() string { return hex.EncodeToString(r.sum()) }
+
+// Combine makes one id of several: of the cubins of one kernel, or of a source and the files it includes. The order
+// does not count; how often an id occurs does. An id made of one id is not that id.
+func Combine(ids ...string) string {
+	items := make([][]byte, len(ids))
+	for i, id := range ids {
+		items[i] = []byte(id)
+	}
+	r := newRecipe(combineRecipe)
+	r.list(items)
+	return r.hex()
+}
