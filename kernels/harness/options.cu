@@ -100,24 +100,25 @@ void validate(const Options& o) {
 
 constexpr double kMaxMicroseconds = 1e7, kMaxMilliseconds = 1e5;
 
+KernelSpec parse_kernel(const std::string& text) {
+  const auto [id, path] = cut("--kernel", text, text.find('='));
+  return {id, path};
+}
+
 // Takes one flag that has a value; false when the name is unknown.
 bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, const std::string& value) {
-  if (flag == "--op") o.op_path = value;
-  else if (flag == "--case") o.cases.push_back(parse_case(value));
-  else if (flag == "--kernel") {
-    const auto [id, path] = cut(flag, value, value.find('='));
-    o.kernels.push_back({id, path});
-  }
-  else if (flag == "--run") runs.push_back(value);
-  else if (flag == "--seed") o.seed = number<uint64_t>(flag, value, 0, UINT64_MAX);
-  else if (flag == "--tolerance") o.tolerance = parse_tolerance(value);
-  else if (flag == "--batches") o.batches = number<int>(flag, value, 1, 10000);
-  else if (flag == "--batch-us") o.batch_us = number<double>(flag, value, 1, kMaxMicroseconds);
-  else if (flag == "--warmup-ms") o.warmup_ms = number<double>(flag, value, 0, kMaxMilliseconds);
-  else if (flag == "--warmup-batches") o.warmup_batches = number<int>(flag, value, 1, 10000);
-  else if (flag == "--regimes") o.regimes = parse_regimes(value);
-  else return false;
-  return true;
+  if (flag == "--op") return o.op_path = value, true;
+  if (flag == "--case") return o.cases.push_back(parse_case(value)), true;
+  if (flag == "--kernel") return o.kernels.push_back(parse_kernel(value)), true;
+  if (flag == "--run") return runs.push_back(value), true;
+  if (flag == "--seed") return o.seed = number<uint64_t>(flag, value, 0, UINT64_MAX), true;
+  if (flag == "--tolerance") return o.tolerance = parse_tolerance(value), true;
+  if (flag == "--batches") return o.batches = number<int>(flag, value, 1, 10000), true;
+  if (flag == "--batch-us") return o.batch_us = number<double>(flag, value, 1, kMaxMicroseconds), true;
+  if (flag == "--warmup-ms") return o.warmup_ms = number<double>(flag, value, 0, kMaxMilliseconds), true;
+  if (flag == "--warmup-batches") return o.warmup_batches = number<int>(flag, value, 1, 10000), true;
+  if (flag == "--regimes") return o.regimes = parse_regimes(value), true;
+  return false;
 }
 
 }  // namespace

@@ -1,0 +1,338 @@
+// The op attention: O = softmax(Q Kᵀ / √D) V in FP16, non-causal, for contiguous
+// [B, H, S, D] tensors. This file makes its inputs, one class for each way in
+// which an implementation can be wrong, and computes its exact result. README.md
+// says which defect each class is there for.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "gate.h"
+
+namespace {
+
+// ---- Shapes ---------------------------------------------------------------
+
+struct Shape {
+  int64_t batch, heads, length, dim;
+
+  explicit Shape(const int64_t* dims) : batch(dims[0]), heads(dims[1]), length(dims[2]), dim(dims[3]) {}
+
+  int64_t all_heads() const { return batch * heads; }
+  int64_t head_size() const { return length * dim; }
+};
+
+// Elements of each of the four tensors; 0 where the product is out of range.
+int64_t elements(const int64_t* dims) {
+  constexpr int64_t max_elements = int64_t{1} << 33;
+  int64_t product = 1;
+  for (int i = 0; i < 4; ++i) {
+    if (dims[i] < 1 || dims[i] > max_elements / product) return 0;
+    product *= dims[i];
+  }
+  return product;
+}
+
+// ---- FP16, by its definition ------------------------------------------------
+
+uint16_t to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (std::isnan(value)) return 0x7E00;
+  if (size == 0) return sign;
+  if (size >= 65520) return sign | 0x7C00;  // what rounds beyond the largest finite
+  int exponent;
+  std::frexp(size, &exponent);                   // size < 2^exponent
+  const int ulp = std::max(exponent - 11, -24);  // 11 significant bits; subnormals share one
+  const double steps = std::nearbyint(std::ldexp(size, -ulp));  // ties to even
+  // In units of its ulp, a number is its mantissa with the exponent above it; a
+  // mantissa that rounds up to 2^11 carries into the exponent by itself.
+  const int field = ulp + 24;
+  return sign | static_cast<uint16_t>(static_cast<int>(steps) + (field << 10));
+}
+
+double from_half(uint16_t bits) {
+  const int field = (bits >> 10) & 31, mantissa = bits & 1023;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (field == 31) return mantissa != 0 ? NAN : sign * INFINITY;
+  return sign * (field == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, field - 25));
+}
+
+// ---- Random numbers -----------------------------------------------------------
+
+// A Noise gives N(0, 1) by position, so that the values do not depend on the order
+// in which they are drawn, nor on the number of threads.
+class Noise {
+ public:
+  Noise(uint64_t seed, uint64_t stream) : key_(mix(seed ^ mix(stream))) {}
+
+  double at(int64_t index) const {
+    const uint64_t bits = mix(key_ + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15u);
+    const double u = (static_cast<double>(bits >> 32) + 1) * 0x1p-32;  // (0, 1]
+    const double v = static_cast<double>(bits & 0xFFFFFFFF) * 0x1p-32;
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
+  }
+
+ private:
+  // The finaliser of splitmix64.
+  static uint64_t mix(uint64_t x) {
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+  }
+
+  uint64_t key_;
+};
+
+// ---- Input classes --------------------------------------------------------------
+
+enum Class {
+  kNormal,
+  kScaled8,
+  kScaled64,
+  kOverflowF16,
+  kEqualKeys,
+  kDominantFirst,
+  kDominantQuarter,
+  kDominantMiddle,
+  kDominantThreeQuarter,
+  kDominantLast,
+  kUnitValues,
+  kOffsetValues,
+  kPermutedKeys,
+  kDistinctHeads,
+  kNonfiniteRows,
+  kClasses,
+};
+
+const char* const kClassNames[kClasses] = {
+    "normal",        "scaled_8",        "scaled_64",      "overflow_f16",           "equal_keys",
+    "dominant_first", "dominant_quarter", "dominant_middle", "dominant_three_quarter", "dominant_last",
+    "unit_values",   "offset_values",   "permuted_keys",  "distinct_heads",         "nonfinite_rows",
+};
+
+// A Tensor is written element by element: of head, row, column.
+struct Tensor {
+  uint16_t* data;
+  Shape shape;
+
+  template <class F>
+  void fill(F value) const {
+    for (int64_t head = 0, i = 0; head < shape.all_heads(); ++head)
+      for (int64_t row = 0; row < shape.length; ++row)
+        for (int64_t column = 0; column < shape.dim; ++column, ++i) data[i] = to_half(value(head, row, column, i));
+  }
+
+  void set(int64_t head, int64_t row, int64_t column, double value) const {
+    data[head * shape.head_size() + row * shape.dim + column] = to_half(value);
+  }
+};
+
+struct Inputs {
+  Tensor q, k, v;
+  Noise q_noise, k_noise, v_noise;
+  Shape shape;
+
+  Inputs(const Shape& shape, uint64_t seed, void* const* buffers)
+      : q{static_cast<uint16_t*>(buffers[0]), shape},
+        k{static_cast<uint16_t*>(buffers[1]), shape},
+        v{static_cast<uint16_t*>(buffers[2]), shape},
+        q_noise(seed, 0),
+        k_noise(seed, 1),
+        v_noise(seed, 2),
+        shape(shape) {}
+
+  void fill_normal() const {
+    fill(q, q_noise);
+    fill(k, k_noise);
+    fill(v, v_noise);
+  }
+  static void fill(const Tensor& tensor, const Noise& noise) {
+    tensor.fill([&](int64_t, int64_t, int64_t, int64_t i) { return noise.at(i); });
+  }
+};
+
+// Larger logits: from a soft choice to nearly one key a row.
+void scale_queries(const Inputs& in, double factor) {
+  in.q.fill([&](int64_t, int64_t, int64_t, int64_t i) { return factor * in.q_noise.at(i); });
+}
+
+// Scores far beyond FP16's 65504. All products are multiples of 256 and sums stay
+// below 2^24 of them, so that FP32 holds every partial sum exactly, in any order:
+// the class asks for range, and no rounding of a correct kernel can fail it.
+void overflow_f16(const Inputs& in) {
+  const auto coarse = [](double x) { return 16 * std::nearbyint(200 * x / 16); };
+  in.q.fill([&](int64_t, int64_t, int64_t, int64_t i) { return coarse(in.q_noise.at(i)); });
+  in.k.fill([&](int64_t, int64_t, int64_t, int64_t i) { return coarse(in.k_noise.at(i)); });
+}
+
+// All keys of a head are its first one: every weight is 1/S.
+void equal_keys(const Inputs& in) {
+  in.k.fill([&](int64_t head, int64_t, int64_t column, int64_t) {
+    return in.k_noise.at(head * in.shape.head_size() + column);
+  });
+}
+
+// One key takes nearly all the weight of every query (a logit of 32 ± 4 beside
+// ±1.4), so the output is that key's value.
+void dominant_key(const Inputs& in, int64_t position) {
+  in.q.fill([&](int64_t, int64_t, int64_t, int64_t i) { return in.q_noise.at(i) + 1; });
+  for (int64_t head = 0; head < in.shape.all_heads(); ++head)
+    for (int64_t column = 0; column < in.shape.dim; ++column) in.k.set(head, position, column, 4);
+}
+
+// Weights sum to 1, so the output is exactly 1.
+void unit_values(const Inputs& in) {
+  in.v.fill([](int64_t, int64_t, int64_t, int64_t) { return 1.0; });
+}
+
+// A large mean and a small spread: sums that are kept in FP16 lose the spread.
+void offset_values(const Inputs& in) {
+  in.v.fill([&](int64_t, int64_t, int64_t, int64_t i) { return 100 + 0.01 * in.v_noise.at(i); });
+}
+
+// The normal class with keys and values in another order; the exact result is the
+// same. Where S is a power of two, the order walks through it in steps of an odd
+// stride near 0.6 S; any other S is reversed.
+void permuted_keys(const Inputs& in) {
+  const int64_t length = in.shape.length, stride = (length * 3 / 5) | 1;
+  const bool power_of_two = (length & (length - 1)) == 0;
+  const auto source = [&](int64_t head, int64_t row, int64_t column) {
+    const int64_t from = power_of_two ? row * stride % length : length - 1 - row;
+    return head * in.shape.head_size() + from * in.shape.dim + column;
+  };
+  in.k.fill([&](int64_t h, int64_t r, int64_t c, int64_t) { return in.k_noise.at(source(h, r, c)); });
+  in.v.fill([&](int64_t h, int64_t r, int64_t c, int64_t) { return in.v_noise.at(source(h, r, c)); });
+}
+
+// The values of a head lie around its number: reading another head's shows.
+void distinct_heads(const Inputs& in) {
+  in.v.fill([&](int64_t head, int64_t, int64_t, int64_t i) { return head + 1 + 0.1 * in.v_noise.at(i); });
+}
+
+// Three queries of the last head hold NaN, +∞ and −∞. Their rows are not finite;
+// all others must be as if nothing had happened.
+void nonfinite_rows(const Inputs& in) {
+  const int64_t head = in.shape.all_heads() - 1, quarter = in.shape.length / 4, column = in.shape.dim / 2;
+  in.q.set(head, quarter, column, NAN);
+  in.q.set(head, 2 * quarter, column, INFINITY);
+  in.q.set(head, 3 * quarter, column, -INFINITY);
+}
+
+int fill(const int64_t* dims, int32_t input_class, uint64_t seed, void* const* buffers) {
+  const Shape shape(dims);
+  // Classes draw from streams of their own, but for the one that permutes another.
+  const uint64_t stream = input_class == kPermutedKeys ? kNormal : input_class;
+  const Inputs in(shape, seed * kClasses + stream, buffers);
+  in.fill_normal();
+  switch (input_class) {
+    case kNormal: return 0;
+    case kScaled8: return scale_queries(in, 8), 0;
+    case kScaled64: return scale_queries(in, 64), 0;
+    case kOverflowF16: return overflow_f16(in), 0;
+    case kEqualKeys: return equal_keys(in), 0;
+    case kDominantFirst: return dominant_key(in, 0), 0;
+    case kDominantQuarter: return dominant_key(in, shape.length / 4), 0;
+    case kDominantMiddle: return dominant_key(in, shape.length / 2), 0;
+    case kDominantThreeQuarter: return dominant_key(in, shape.length * 3 / 4), 0;
+    case kDominantLast: return dominant_key(in, shape.length - 1), 0;
+    case kUnitValues: return unit_values(in), 0;
+    case kOffsetValues: return offset_values(in), 0;
+    case kPermutedKeys: return permuted_keys(in), 0;
+    case kDistinctHeads: return distinct_heads(in), 0;
+    case kNonfiniteRows: return nonfinite_rows(in), 0;
+  }
+  return 1;
+}
+
+// ---- The exact result -------------------------------------------------------------
+
+// One head in double precision, K transposed so that the inner loops run along
+// memory.
+struct Head {
+  Shape shape;
+  std::vector<double> q, k_transposed, v;
+
+  Head(const Shape& shape, const void* const* inputs, int64_t head) : shape(shape) {
+    const auto convert = [&](int tensor) {
+      const uint16_t* data = static_cast<const uint16_t*>(inputs[tensor]) + head * shape.head_size();
+      std::vector<double> values(shape.head_size());
+      std::transform(data, data + shape.head_size(), values.begin(), from_half);
+      return values;
+    };
+    q = convert(0);
+    v = convert(2);
+    const std::vector<double> k = convert(1);
+    k_transposed.resize(k.size());
+    for (int64_t row = 0; row < shape.length; ++row)
+      for (int64_t d = 0; d < shape.dim; ++d) k_transposed[d * shape.length + row] = k[row * shape.dim + d];
+  }
+
+  // Softmax over all keys with the true maximum, then the weighted mean.
+  void attend(int64_t row, std::vector<double>& scores, double* out) const {
+    std::fill(scores.begin(), scores.end(), 0.0);
+    for (int64_t d = 0; d < shape.dim; ++d) {
+      const double x = q[row * shape.dim + d];
+      const double* column = &k_transposed[d * shape.length];
+      for (int64_t key = 0; key < shape.length; ++key) scores[key] += x * column[key];
+    }
+    const double max = *std::max_element(scores.begin(), scores.end());
+    const double scale = 1 / std::sqrt(static_cast<double>(shape.dim));
+    double sum = 0;
+    for (double& score : scores) sum += score = std::exp((score - max) * scale);
+    std::fill(out, out + shape.dim, 0.0);
+    for (int64_t key = 0; key < shape.length; ++key)
+      for (int64_t d = 0; d < shape.dim; ++d) out[d] += scores[key] * v[key * shape.dim + d];
+    for (int64_t d = 0; d < shape.dim; ++d) out[d] /= sum;
+  }
+};
+
+constexpr int64_t kRowsAtOnce = 64;
+
+// A worker takes blocks of rows, one head after the other, until none is left.
+void work(const Shape& shape, const void* const* inputs, double* output, std::atomic<int64_t>& next) {
+  const int64_t blocks = (shape.length + kRowsAtOnce - 1) / kRowsAtOnce;
+  std::vector<double> scores(shape.length);
+  int64_t loaded = -1;
+  std::vector<Head> head;  // none or one
+  for (int64_t task; (task = next.fetch_add(1)) < shape.all_heads() * blocks;) {
+    const int64_t number = task / blocks, first = task % blocks * kRowsAtOnce;
+    if (number != loaded) {
+      head.clear();
+      head.emplace_back(shape, inputs, loaded = number);
+    }
+    for (int64_t row = first; row < std::min(first + kRowsAtOnce, shape.length); ++row)
+      head[0].attend(row, scores, output + number * shape.head_size() + row * shape.dim);
+  }
+}
+
+int reference(const int64_t* dims, const void* const* inputs, double* const* outputs) {
+  const Shape shape(dims);
+  std::atomic<int64_t> next{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
+    threads.emplace_back([&] { work(shape, inputs, outputs[0], next); });
+  work(shape, inputs, outputs[0], next);
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+// ---- Description --------------------------------------------------------------------
+
+const char* const kDims[] = {"B", "H", "S", "D"};
+const gate_tensor kInputs[] = {
+    {"q", GATE_F16, 2, elements}, {"k", GATE_F16, 2, elements}, {"v", GATE_F16, 2, elements}};
+const gate_tensor kOutputs[] = {{"o", GATE_F16, 2, elements}};
+
+const gate_op kOp = {
+    1, "attention", 4, kDims, 3, kInputs, 1, kOutputs, kClasses, kClassNames, fill, reference, nullptr,
+};
+
+}  // namespace
+
+extern "C" const gate_op* gate_op_v1(void) { return &kOp; }

@@ -1,0 +1,79 @@
+// device.h: the device in use, and owners for what is allocated on it. Owners
+// release without a check: after a fault every release fails, and the fault has
+// been reported by then.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "failure.h"
+#include "json.h"
+#include "nvml.h"
+
+// A Device is what the program runs on: the first one that CUDA shows it.
+class Device {
+ public:
+  // open reads the properties and creates the context.
+  void open();
+
+  size_t l2_bytes() const { return static_cast<size_t>(properties_.l2CacheSize); }
+  const Nvml& nvml() const { return nvml_; }
+  // describe is the device's entry in the config record. What NVML cannot tell is
+  // "unavailable" where it is a name and null where it is a number.
+  Json describe() const;
+
+ private:
+  cudaDeviceProp properties_ = {};
+  int driver_ = 0, runtime_ = 0;
+  std::string uuid_;
+  Nvml nvml_;
+};
+
+// context_lost is true after an error that no later call can recover from.
+bool context_lost();
+
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() { (void)cudaFree(pointer_); }
+
+  void allocate(size_t bytes) { must(cudaMalloc(&pointer_, bytes), "allocating device memory"); }
+  void* get() const { return pointer_; }
+
+ private:
+  void* pointer_ = nullptr;
+};
+
+// A Stream is non-blocking: work that a contender puts on the default stream is
+// not ordered with it and cannot hide.
+class Stream {
+ public:
+  Stream() { must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream"); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { (void)cudaStreamDestroy(stream_); }
+
+  cudaStream_t get() const { return stream_; }
+  void wait(const char* doing) const { must(cudaStreamSynchronize(stream_), doing); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { must(cudaEventCreate(&event_), "creating an event"); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { (void)cudaEventDestroy(event_); }
+
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};

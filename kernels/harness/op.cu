@@ -1,0 +1,155 @@
+#include "op.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "failure.h"
+#include "library.h"
+
+namespace {
+
+constexpr int kMaxTensors = 64, kMaxDims = 16, kMaxClasses = 256;
+constexpr size_t kMaxTensorBytes = size_t{1} << 36;
+
+[[noreturn]] void refuse(const std::string& message) { throw Failure("op", message); }
+
+double half_to_double(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31) return mantissa != 0 ? NAN : sign * INFINITY;
+  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
+  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+}
+
+double bfloat_to_double(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+double read_element(int dtype, const unsigned char* at) {
+  uint16_t bits;
+  float single;
+  double value;
+  switch (dtype) {
+    case GATE_F16: std::memcpy(&bits, at, 2); return half_to_double(bits);
+    case GATE_BF16: std::memcpy(&bits, at, 2); return bfloat_to_double(bits);
+    case GATE_F32: std::memcpy(&single, at, 4); return single;
+    default: std::memcpy(&value, at, 8); return value;
+  }
+}
+
+int dtype_bytes(int dtype) {
+  switch (dtype) {
+    case GATE_F64: return 8;
+    case GATE_F32: return 4;
+    case GATE_F16:
+    case GATE_BF16: return 2;
+  }
+  return 0;
+}
+
+void validate_tensors(const gate_tensor* tensors, int count, const char* what, bool need_conversion) {
+  if (count < 1 || count > kMaxTensors || tensors == nullptr) refuse(std::string("no or too many ") + what);
+  for (int i = 0; i < count; ++i) {
+    const gate_tensor& t = tensors[i];
+    const std::string where = std::string(what) + " number " + std::to_string(i);
+    if (t.elements == nullptr || t.name == nullptr) refuse(where + " lacks a name or its size");
+    if (t.dtype < GATE_F64 || t.dtype > GATE_OPAQUE) refuse(where + " has an unknown type");
+    if (t.element_bytes < 1 || t.element_bytes > 64) refuse(where + " has no element size");
+    if (t.dtype != GATE_OPAQUE && t.element_bytes != dtype_bytes(t.dtype)) refuse(where + " has the wrong element size");
+    if (t.dtype == GATE_OPAQUE && need_conversion) refuse(where + " is opaque and the op has no to_double");
+  }
+}
+
+}  // namespace
+
+size_t Problem::call_bytes() const {
+  size_t sum = 0;
+  for (size_t bytes : input_bytes) sum += bytes;
+  for (size_t bytes : output_bytes) sum += bytes;
+  return sum;
+}
+
+Op::Op(const std::string& path) {
+  void* library = open_library(path);
+  op_ = required_symbol<const gate_op* (*)()>(library, path, "gate_op_v1")();
+  validate();
+}
+
+void Op::validate() const {
+  if (op_ == nullptr || op_->version != 1) refuse("gate_op_v1 returned nothing, or another version");
+  if (op_->num_dims < 1 || op_->num_dims > kMaxDims || op_->dims == nullptr) refuse("no or too many dims");
+  if (op_->num_classes < 1 || op_->num_classes > kMaxClasses || op_->classes == nullptr) refuse("no or too many classes");
+  if (op_->fill == nullptr || op_->reference == nullptr) refuse("fill or reference is missing");
+  validate_tensors(op_->inputs, op_->num_inputs, "inputs", false);
+  validate_tensors(op_->outputs, op_->num_outputs, "outputs", op_->to_double == nullptr);
+}
+
+std::vector<size_t> Op::sizes(const Problem& problem, const gate_tensor* tensors, int count) const {
+  std::vector<size_t> bytes;
+  for (int i = 0; i < count; ++i) {
+    const int64_t elements = tensors[i].elements(problem.dims.data());
+    const size_t width = static_cast<size_t>(tensors[i].element_bytes);
+    if (elements < 1 || static_cast<size_t>(elements) > kMaxTensorBytes / width)
+      refuse("the op refuses the dims of case " + problem.name + ", or a tensor is too large");
+    bytes.push_back(static_cast<size_t>(elements) * width);
+  }
+  return bytes;
+}
+
+Problem Op::problem(const CaseSpec& spec) const {
+  Problem problem;
+  problem.name = spec.name;
+  for (int i = 0; i < op_->num_dims; ++i) {
+    const auto dim = spec.dims.find(op_->dims[i]);
+    if (dim == spec.dims.end()) throw Failure("usage", "case " + spec.name + " lacks dim " + op_->dims[i]);
+    problem.dims.push_back(dim->second);
+  }
+  if (spec.dims.size() != problem.dims.size()) throw Failure("usage", "case " + spec.name + " has a dim that the op lacks");
+  problem.input_bytes = sizes(problem, op_->inputs, op_->num_inputs);
+  problem.output_bytes = sizes(problem, op_->outputs, op_->num_outputs);
+  return problem;
+}
+
+std::vector<Bytes> Op::inputs(const Problem& problem, int input_class, uint64_t seed) const {
+  std::vector<Bytes> buffers;
+  std::vector<void*> pointers;
+  for (size_t bytes : problem.input_bytes) buffers.emplace_back(bytes);
+  for (Bytes& buffer : buffers) pointers.push_back(buffer.data());
+  if (op_->fill(problem.dims.data(), input_class, seed, pointers.data()) != 0)
+    refuse("fill failed for class " + class_name(input_class));
+  return buffers;
+}
+
+const Golden& Op::golden(const Problem& problem, int input_class, uint64_t seed) {
+  const auto [entry, fresh] = golden_.try_emplace({problem.name, input_class});
+  Golden& golden = entry->second;
+  if (!fresh) return golden;
+  golden.inputs = inputs(problem, input_class, seed);
+  std::vector<const void*> in;
+  std::vector<double*> out;
+  for (const Bytes& buffer : golden.inputs) in.push_back(buffer.data());
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i)
+    golden.outputs.emplace_back(problem.output_bytes[i] / element_bytes(static_cast<int>(i)), NAN);
+  for (std::vector<double>& values : golden.outputs) out.push_back(values.data());
+  if (op_->reference(problem.dims.data(), in.data(), out.data()) != 0) {
+    golden_.erase(entry);
+    refuse("reference failed for class " + class_name(input_class));
+  }
+  return golden;
+}
+
+std::vector<double> Op::to_double(int output, const Bytes& elements) const {
+  const gate_tensor& tensor = op_->outputs[output];
+  const size_t width = element_bytes(output), count = elements.size() / width;
+  std::vector<double> values(count, NAN);
+  if (tensor.dtype == GATE_OPAQUE) {
+    if (op_->to_double(output, elements.data(), static_cast<int64_t>(count), values.data()) != 0)
+      refuse("to_double failed");
+    return values;
+  }
+  for (size_t i = 0; i < count; ++i) values[i] = read_element(tensor.dtype, elements.data() + i * width);
+  return values;
+}
