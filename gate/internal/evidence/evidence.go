@@ -1,0 +1,226 @@
+// Package evidence is what was measured, as plain data, and its JSON form.
+//
+// A Record is one tier of one kernel on one case and one machine. It is
+// addressed by identities of machine code and host code, never by the name of
+// a kernel, so evidence survives renames and is found again wherever the same
+// bytes are built. The package imports nothing of gate: every stage on either
+// side of the store speaks it.
+package evidence
+
+import (
+	"fmt"
+	"math"
+)
+
+// Schema names the layout of a Record.
+const Schema = "gate/evidence/v1"
+
+// A Tier is one stage of evidence, in the order in which it is collected.
+type Tier string
+
+// The tiers. Static needs no GPU and is rebuilt rather than stored.
+const (
+	Static      Tier = "static"
+	Correctness Tier = "correctness"
+	Profile     Tier = "profile"
+	Latency     Tier = "latency"
+)
+
+// An Identity says which code was measured: the code id covers the machine
+// code, the host id the code that launches it. Both are hex SHA-256.
+type Identity struct {
+	Code string `json:"code_id"`
+	Host string `json:"host_id"`
+}
+
+// Known reports whether both halves are present.
+func (id Identity) Known() bool { return id.Code != "" && id.Host != "" }
+
+// Short is a readable abbreviation for file names and messages.
+func (id Identity) Short() string { return abbreviate(id.Code) + "-" + abbreviate(id.Host) }
+
+func abbreviate(id string) string {
+	if len(id) > 12 {
+		return id[:12]
+	}
+	return id
+}
+
+// An Address says where a record belongs: which code, on which case of which
+// op, measured by which harness, on which machine.
+type Address struct {
+	Identity
+	Op      string `json:"op"`
+	Case    string `json:"case"`
+	Harness string `json:"harness_id"`
+	Machine string `json:"machine_key"`
+}
+
+// A Value is a number with its unit, or the reason why there is none. The
+// zero Value is missing without a reason; it is never read as 0.
+type Value struct {
+	Number  float64 `json:"value"`
+	Unit    string  `json:"unit,omitempty"`
+	Missing string  `json:"missing,omitempty"`
+	known   bool
+}
+
+// Of is a known value. A number that is not finite is a missing value.
+func Of(number float64, unit string) Value {
+	if math.IsNaN(number) || math.IsInf(number, 0) {
+		return Absent(fmt.Sprintf("the measured value is not finite (%v)", number), unit)
+	}
+	return Value{Number: number, Unit: unit, known: true}
+}
+
+// Absent is a missing value with its reason.
+func Absent(reason, unit string) Value {
+	if reason == "" {
+		reason = "not measured"
+	}
+	return Value{Unit: unit, Missing: reason}
+}
+
+// Known reports whether the value is a number.
+func (v Value) Known() bool { return v.known }
+
+// A Metrics maps metric names ("ptxas.registers") to values.
+type Metrics map[string]Value
+
+// Get returns a missing value for a name that was never recorded.
+func (m Metrics) Get(name string) Value {
+	if v, ok := m[name]; ok {
+		return v
+	}
+	return Absent("not measured", "")
+}
+
+// A Record is the evidence of one tier at one address.
+type Record struct {
+	Schema  string   `json:"schema"`
+	Tier    Tier     `json:"tier"`
+	Address Address  `json:"address"`
+	Base    *Address `json:"base,omitempty"` // the other arm of a latency experiment
+
+	Provenance Provenance `json:"provenance"`
+	Metrics    Metrics    `json:"metrics,omitempty"`
+	Failure    *Failure   `json:"failure,omitempty"`
+
+	Checks     []Check     `json:"checks,omitempty"`
+	Launches   []Launch    `json:"launches,omitempty"`
+	Samples    []Sample    `json:"samples,omitempty"`
+	Experiment *Experiment `json:"experiment,omitempty"`
+
+	Raw []Raw `json:"raw,omitempty"`
+}
+
+// Provenance says how a record came about.
+type Provenance struct {
+	Recorded string  `json:"recorded"` // RFC 3339, UTC
+	Kernel   string  `json:"kernel"`   // its name at the time
+	Commit   string  `json:"commit,omitempty"`
+	Compiler string  `json:"compiler"`
+	Profiler string  `json:"profiler,omitempty"`
+	Protocol string  `json:"protocol,omitempty"`
+	Machine  Machine `json:"machine"`
+}
+
+// Raw is an input kept beside the record, compressed with gzip.
+type Raw struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"` // of the file as stored
+	Bytes  int64  `json:"bytes"`  // of the file as stored
+}
+
+// A FailureKind tells apart the ways in which a kernel or a tool breaks.
+type FailureKind string
+
+// Hang, Crash, CUDA and Wrong are the kernel's doing; Permission, Device and
+// Tool are not, and leave the question open.
+const (
+	Hang       FailureKind = "hang"
+	Crash      FailureKind = "crash"
+	CUDA       FailureKind = "cuda-error"
+	Wrong      FailureKind = "wrong-result"
+	Permission FailureKind = "permission"
+	Device     FailureKind = "device"
+	Tool       FailureKind = "tool"
+)
+
+// A Failure is a tier that ended without its measurement.
+type Failure struct {
+	Kind    FailureKind `json:"kind"`
+	Message string      `json:"message"`
+	Hint    string      `json:"hint,omitempty"`
+}
+
+// Blames reports whether the kernel itself is at fault.
+func (f *Failure) Blames() bool {
+	switch f.Kind {
+	case Hang, Crash, CUDA, Wrong:
+		return true
+	}
+	return false
+}
+
+func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }
+
+// A Check is the comparison with the op's reference on one class of inputs.
+type Check struct {
+	Class         string   `json:"class"`
+	Elements      int64    `json:"elements"`
+	RelativeError *float64 `json:"relative_error"` // ‖out−ref‖/‖ref‖; nil when not finite
+	MaxAbsError   *float64 `json:"max_abs_error"`
+	MaxAbsIndex   int64    `json:"max_abs_index"`
+	NonFinite     int64    `json:"nonfinite"`
+	Unwritten     int64    `json:"unwritten"`
+	Guard         string   `json:"guard"`
+	InputsChanged bool     `json:"inputs_changed"`
+	Repeatable    bool     `json:"repeatable"`
+	Status        string   `json:"status"`
+	Reasons       []string `json:"reasons,omitempty"`
+}
+
+// A Launch is one kernel launch as the profiler saw it.
+type Launch struct {
+	Kernel  string  `json:"kernel"`
+	Block   [3]int  `json:"block"`
+	Grid    [3]int  `json:"grid"`
+	Metrics Metrics `json:"metrics"`
+}
+
+// A Sample is what one process launch measured of one regime: the time of one
+// call in nanoseconds, one figure a batch.
+type Sample struct {
+	Regime      string      `json:"regime"`
+	Calls       int         `json:"calls"` // calls in one batch
+	KernelNodes int         `json:"kernel_nodes"`
+	Sets        int         `json:"sets"`
+	BatchesNS   []float64   `json:"batches_ns"`
+	Before      DeviceState `json:"before"`
+	After       DeviceState `json:"after"`
+}
+
+// DeviceState is what the device says of itself around a launch. A reading
+// that the device does not offer is nil.
+type DeviceState struct {
+	SMMHz       *float64 `json:"sm_mhz"`
+	MemMHz      *float64 `json:"mem_mhz"`
+	Temperature *float64 `json:"temperature_c"`
+	PowerW      *float64 `json:"power_w"`
+	Throttle    []string `json:"throttle"`
+}
+
+// An Experiment is an interleaved comparison of two arms: every launch is a
+// fresh process, in the order in which it ran.
+type Experiment struct {
+	Blocks []Block `json:"blocks"`
+}
+
+// A Block is a set of launches in random order, as many of the base (A) as of
+// the head (B). Order holds the arms as they ran, "ABBA…".
+type Block struct {
+	Order string   `json:"order"`
+	Base  []Sample `json:"base"`
+	Head  []Sample `json:"head"`
+}
