@@ -1,0 +1,353 @@
+// Package manifest reads what there is to gate: kernels/**/kernel.yaml, one
+// kernel a folder, and the op.yaml files of the computations they implement.
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kernelgate/gate/gate/internal/yamlfile"
+)
+
+// A Kernel is one implementation of an op.
+type Kernel struct {
+	Name    string   // its folder below the kernels folder: "attention/r11_fa2_mma"
+	Dir     string   // absolute
+	File    string   // kernel.yaml, relative to the root
+	Op      *Op      //
+	Sources []string // relative to Dir
+	Arch    []string // "sm_90"
+	Flags   []string // given to nvcc
+	Entries []string // patterns over names of __global__ functions; none means all
+	Cases   []Case   // of the op
+	Lines   yamlfile.Lines
+}
+
+// An Op is a computation: the side that judges correctness.
+type Op struct {
+	Name      string
+	Dir       string
+	File      string
+	Sources   []string
+	Dims      []string
+	Cases     []Case
+	Tolerance map[string]float64
+}
+
+// A Case is one set of shape parameters, in the op's order of dimensions.
+type Case struct {
+	Name string
+	Dims []Dim
+}
+
+// A Dim is one shape parameter.
+type Dim struct {
+	Name string
+	Size int64
+}
+
+func (c Case) String() string {
+	var b strings.Builder
+	b.WriteString(c.Name + "=")
+	for i, d := range c.Dims {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%d", d.Name, d.Size)
+	}
+	return b.String()
+}
+
+// A Set is everything that the patterns found in one tree.
+type Set struct {
+	Root    string
+	Kernels []*Kernel // by name
+	Ops     []*Op     // by name
+}
+
+type kernelFile struct {
+	Op      string   `yaml:"op"`
+	Sources []string `yaml:"sources"`
+	Arch    []string `yaml:"arch"`
+	Flags   []string `yaml:"flags"`
+	Entries []string `yaml:"entries"`
+	Cases   []string `yaml:"cases"`
+}
+
+type opFile struct {
+	Op        string                      `yaml:"op"`
+	Sources   []string                    `yaml:"sources"`
+	Dims      []string                    `yaml:"dims"`
+	Cases     map[string]map[string]int64 `yaml:"cases"`
+	Tolerance map[string]float64          `yaml:"tolerance"`
+}
+
+// Load reads every kernel.yaml under root that the patterns name; a pattern
+// behind "!" takes kernels away again.
+func Load(root string, patterns []string) (*Set, error) {
+	files, base, err := match(root, patterns)
+	if err != nil {
+		return nil, err
+	}
+	set := &Set{Root: root}
+	if set.Ops, err = loadOps(root, base); err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		k, err := loadKernel(root, base, file, set.Ops)
+		if err != nil {
+			return nil, err
+		}
+		set.Kernels = append(set.Kernels, k)
+	}
+	sort.Slice(set.Kernels, func(i, j int) bool { return set.Kernels[i].Name < set.Kernels[j].Name })
+	return set, nil
+}
+
+// match returns the manifest files, slash-separated, and the folder that the
+// kernels' names are relative to.
+func match(root string, patterns []string) (files []string, base string, err error) {
+	found := map[string]bool{}
+	fsys := os.DirFS(root)
+	for _, p := range patterns {
+		pattern, negated := strings.CutPrefix(p, "!")
+		if !doublestar.ValidatePattern(pattern) || !filepath.IsLocal(filepath.FromSlash(pattern)) {
+			return nil, "", fmt.Errorf("%q is not a pattern for files below the root", p)
+		}
+		if negated {
+			for f := range found {
+				if ok, _ := doublestar.Match(pattern, f); ok {
+					delete(found, f)
+				}
+			}
+			continue
+		}
+		names, err := doublestar.Glob(fsys, pattern, doublestar.WithFilesOnly())
+		if err != nil {
+			return nil, "", fmt.Errorf("looking for %s: %w", p, err)
+		}
+		for _, n := range names {
+			found[n] = true
+		}
+		if base == "" {
+			base, _ = doublestar.SplitPattern(pattern)
+			base, _, _ = strings.Cut(base, "/")
+		}
+	}
+	for f := range found {
+		files = append(files, f)
+	}
+	sort.Strings(files)
+	return files, base, nil
+}
+
+func loadOps(root, base string) ([]*Op, error) {
+	names, err := doublestar.Glob(os.DirFS(root), path.Join(base, "**/op.yaml"), doublestar.WithFilesOnly())
+	if err != nil {
+		return nil, fmt.Errorf("looking for op.yaml: %w", err)
+	}
+	sort.Strings(names)
+	var ops []*Op
+	for _, file := range names {
+		op, err := loadOp(root, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range ops {
+			if other.Name == op.Name {
+				return nil, &yamlfile.Error{File: file, Line: 1, Msg: fmt.Sprintf("op %q is already defined in %s", op.Name, other.File)}
+			}
+		}
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+
+func loadOp(root, file string) (*Op, error) {
+	var f opFile
+	lines, err := yamlfile.Read(filepath.Join(root, filepath.FromSlash(file)), file, &f)
+	if err != nil {
+		return nil, err
+	}
+	bad := func(key, format string, args ...any) error {
+		return &yamlfile.Error{File: file, Line: lines[key], Msg: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !word.MatchString(f.Op):
+		return nil, bad("op", "op wants a name of letters, digits, '_', '.' and '-'")
+	case len(f.Sources) == 0:
+		return nil, bad("sources", "sources wants at least one file")
+	case len(f.Dims) == 0:
+		return nil, bad("dims", "dims wants at least one dimension")
+	case len(f.Cases) == 0:
+		return nil, bad("cases", "cases wants at least one case")
+	case len(f.Tolerance) == 0:
+		return nil, bad("tolerance", "tolerance wants at least relative_error")
+	}
+	op := &Op{Name: f.Op, Dir: filepath.Dir(filepath.Join(root, filepath.FromSlash(file))), File: file,
+		Sources: f.Sources, Dims: f.Dims, Tolerance: f.Tolerance}
+	for name, tol := range f.Tolerance {
+		if name != "relative_error" && name != "max_abs_error" {
+			return nil, bad("tolerance."+name, "unknown tolerance %q: known are relative_error and max_abs_error", name)
+		}
+		if !(tol > 0) {
+			return nil, bad("tolerance."+name, "tolerance %s must be above 0", name)
+		}
+	}
+	if err := localFiles(op.Dir, root, f.Sources); err != nil {
+		return nil, bad("sources", "%v", err)
+	}
+	return op, op.addCases(f.Cases, bad)
+}
+
+func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format string, args ...any) error) error {
+	names := make([]string, 0, len(cases))
+	for name := range cases {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if !word.MatchString(name) {
+			return bad("cases."+name, "%q is not a name for a case: letters, digits, '_', '.' and '-'", name)
+		}
+		c := Case{Name: name}
+		for _, dim := range op.Dims {
+			size, ok := cases[name][dim]
+			if !ok {
+				return bad("cases."+name, "case %q does not set dimension %s", name, dim)
+			}
+			if size < 1 || size > 1<<31 {
+				return bad("cases."+name, "case %q sets %s to %d: a size from 1 to 2^31 is wanted", name, dim, size)
+			}
+			c.Dims = append(c.Dims, Dim{dim, size})
+		}
+		if len(cases[name]) != len(op.Dims) {
+			return bad("cases."+name, "case %q sets a dimension that dims does not list", name)
+		}
+		op.Cases = append(op.Cases, c)
+	}
+	return nil
+}
+
+var archPattern = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
+
+func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
+	var f kernelFile
+	lines, err := yamlfile.Read(filepath.Join(root, filepath.FromSlash(file)), file, &f)
+	if err != nil {
+		return nil, err
+	}
+	bad := func(key, hint, format string, args ...any) error {
+		return &yamlfile.Error{File: file, Line: lines[key], Msg: fmt.Sprintf(format, args...), Hint: hint}
+	}
+	dir := path.Dir(file)
+	k := &Kernel{Name: strings.TrimPrefix(strings.TrimPrefix(dir, base), "/"), File: file,
+		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Arch: f.Arch,
+		Flags: f.Flags, Entries: f.Entries, Lines: lines}
+	if k.Name == "" {
+		k.Name = dir
+	}
+	switch {
+	case f.Op == "":
+		return nil, bad("op", "", "op is missing: which computation does this kernel implement?")
+	case len(f.Sources) == 0:
+		return nil, bad("sources", "", "sources wants at least one .cu file")
+	case len(f.Arch) == 0:
+		return nil, bad("arch", "", "arch wants at least one architecture, such as sm_90")
+	case len(f.Cases) == 0:
+		return nil, bad("cases", "", "cases wants at least one case of the op")
+	}
+	for i, a := range f.Arch {
+		if !archPattern.MatchString(a) || slices.Index(f.Arch, a) != i {
+			return nil, bad(fmt.Sprintf("arch[%d]", i), "", "%q is not an architecture such as sm_90 or sm_90a, named once", a)
+		}
+	}
+	if err := localFiles(k.Dir, root, f.Sources); err != nil {
+		return nil, bad("sources", "", "%v", err)
+	}
+	if key, msg := k.badFlag(); msg != "" {
+		return nil, bad(key, "", "%s", msg)
+	}
+	return k, k.bind(f, ops, bad)
+}
+
+// bind attaches the op and the cases by name.
+func (k *Kernel) bind(f kernelFile, ops []*Op, bad func(key, hint, format string, args ...any) error) error {
+	var names []string
+	for _, op := range ops {
+		names = append(names, op.Name)
+		if op.Name == f.Op {
+			k.Op = op
+		}
+	}
+	if k.Op == nil {
+		return bad("op", didYouMean(f.Op, names), "there is no op %q", f.Op)
+	}
+	for i, name := range f.Cases {
+		j := slices.IndexFunc(k.Op.Cases, func(c Case) bool { return c.Name == name })
+		if j < 0 || slices.Index(f.Cases, name) != i {
+			return bad(fmt.Sprintf("cases[%d]", i), didYouMean(name, k.Op.caseNames()), "op %s has no case %q, or it is named twice", k.Op.Name, name)
+		}
+		k.Cases = append(k.Cases, k.Op.Cases[j])
+	}
+	return nil
+}
+
+func (op *Op) caseNames() []string {
+	var names []string
+	for _, c := range op.Cases {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func didYouMean(word string, known []string) string {
+	if near := yamlfile.Nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "known: " + strings.Join(known, ", ")
+}
+
+// ownFlags are set by gate for every kernel; a second value would move or
+// silence what gate reads.
+var ownFlags = []string{"-o", "--output-file", "-c", "-cubin", "-ptx", "-fatbin", "--keep", "-keep", "--keep-dir", "-keep-dir",
+	"-MD", "-MF", "-M", "-odir", "--output-directory", "-shared", "--shared", "-arch", "--gpu-architecture", "-gencode",
+	"--generate-code", "-code", "--gpu-code", "-dryrun", "--dryrun", "-run", "--run", "-w", "-optf", "--options-file", "-ccbin", "--compiler-bindir"}
+
+func (k *Kernel) badFlag() (key, msg string) {
+	for i, flag := range k.Flags {
+		name, _, _ := strings.Cut(flag, "=")
+		if slices.Contains(ownFlags, name) {
+			return fmt.Sprintf("flags[%d]", i), fmt.Sprintf("%s is gate's to set", name)
+		}
+		if strings.ContainsAny(flag, "\x00\n\r") {
+			return fmt.Sprintf("flags[%d]", i), "a flag holds a line break"
+		}
+	}
+	return "", ""
+}
+
+// localFiles wants every file to exist, as a regular file below root.
+func localFiles(dir, root string, files []string) error {
+	for _, f := range files {
+		full := filepath.Join(dir, filepath.FromSlash(f))
+		rel, err := filepath.Rel(root, full)
+		if err != nil || !filepath.IsLocal(rel) {
+			return fmt.Errorf("%q lies outside the repository", f)
+		}
+		if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("there is no file %q here", f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+// Package yamlfile decodes the files that users write, strictly: one document,
+// no unknown or repeated key, no anchors, no number that is not finite. Every
+// refusal names file and line and, for a misspelt key, what was probably meant.
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"gopkg.in/yaml.v3"
+)
+
+// MaxSize bounds a file.
+const MaxSize = 1 << 20
+
+// An Error is a mistake in a user's file.
+type Error struct {
+	File string
+	Line int // 0 when the file as a whole is meant
+	Msg  string
+	Hint string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Msg)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+}
+
+// Lines maps the path of a key ("rules[2].metric") to its line, so that a
+// later check of meaning can still point at the text.
+type Lines map[string]int
+
+// Read decodes the file at path; name is what messages call it.
+func Read(path, name string, into any) (Lines, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{File: name, Msg: "cannot be read: " + reason(err)}
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, &Error{File: name, Msg: "cannot be read: " + reason(err)}
+	}
+	return Decode(data, name, into)
+}
+
+func reason(err error) string {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// Decode decodes data into a pointer to a struct.
+func Decode(data []byte, name string, into any) (Lines, error) {
+	if len(data) > MaxSize {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("is larger than %d bytes", MaxSize)}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, &Error{File: name, Msg: "is empty"}
+		}
+		return nil, fromYAML(name, err)
+	}
+	var second yaml.Node
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, &Error{File: name, Line: second.Line, Msg: "holds a second document, which would be ignored"}
+	}
+	w := walker{file: name, lines: Lines{}}
+	if err := w.check(doc.Content[0], reflect.TypeOf(into).Elem(), ""); err != nil {
+		return nil, err
+	}
+	if err := doc.Decode(into); err != nil {
+		return nil, fromYAML(name, err)
+	}
+	return w.lines, nil
+}
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
+
+// fromYAML turns the library's message into ours.
+func fromYAML(name string, err error) error {
+	text := err.Error()
+	var te *yaml.TypeError
+	if errors.As(err, &te) && len(te.Errors) > 0 {
+		text = te.Errors[0]
+	}
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		return &Error{File: name, Line: line, Msg: plain(m[2])}
+	}
+	return &Error{File: name, Msg: plain(strings.TrimPrefix(text, "yaml: "))}
+}
+
+var cannotUnmarshal = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S+)")
+
+var kinds = map[string]string{"str": "text", "int": "a number", "float": "a number", "seq": "a list", "map": "a mapping", "bool": "true or false", "null": "nothing"}
+
+func plain(msg string) string {
+	m := cannotUnmarshal.FindStringSubmatch(msg)
+	if m == nil {
+		return msg
+	}
+	want := "text"
+	switch {
+	case strings.HasPrefix(m[3], "[]"):
+		want = "a list"
+	case strings.HasPrefix(m[3], "map"), strings.Contains(m[3], "."):
+		want = "a mapping"
+	case strings.HasPrefix(m[3], "int"), strings.HasPrefix(m[3], "float"):
+		want = "a number"
+	case m[3] == "bool":
+		want = "true or false"
+	}
+	got := kinds[m[1]]
+	if m[2] != "" {
+		got = fmt.Sprintf("%s (%q)", got, m[2])
+	}
+	return fmt.Sprintf("%s is wanted here, not %s", want, got)
+}
+
+type walker struct {
+	file  string
+	lines Lines
+}
+
+var unmarshaler = reflect.TypeOf((*yaml.Unmarshaler)(nil)).Elem()
+
+// check walks the text beside the type it is decoded into.
+func (w *walker) check(n *yaml.Node, t reflect.Type, path string) error {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return w.fail(n, "anchors and aliases are not accepted here", "")
+	}
+	if n.Kind == yaml.ScalarNode {
+		return w.finite(n)
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		return nil
+	}
+	switch {
+	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
+		return w.sequence(n, t.Elem(), path)
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Struct:
+		return w.structure(n, t, path)
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Map:
+		return w.mapping(n, t.Elem(), path)
+	}
+	return nil // the decoder words the mismatch
+}
+
+func (w *walker) finite(n *yaml.Node) error {
+	if n.Tag != "!!float" {
+		return nil
+	}
+	var f float64
+	if err := n.Decode(&f); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return w.fail(n, fmt.Sprintf("%q is not a finite number: no value would ever exceed it", n.Value), "")
+	}
+	return nil
+}
+
+func (w *walker) sequence(n *yaml.Node, elem reflect.Type, path string) error {
+	for i, item := range n.Content {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		w.lines[at] = item.Line
+		if err := w.check(item, elem, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) mapping(n *yaml.Node, elem reflect.Type, path string) error {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if seen[key.Value] {
+			return w.fail(key, fmt.Sprintf("key %q appears twice", key.Value), "")
+		}
+		seen[key.Value] = true
+		w.lines[join(path, key.Value)] = key.Line
+		if err := w.check(value, elem, join(path, key.Value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) structure(n *yaml.Node, t reflect.Type, path string) error {
+	fields, names := fieldsOf(t)
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		ft, ok := fields[key.Value]
+		if !ok {
+			return w.fail(key, fmt.Sprintf("unknown key %q", key.Value), unknownHint(key.Value, names))
+		}
+		if seen[key.Value] {
+			return w.fail(key, fmt.Sprintf("key %q appears twice", key.Value), "")
+		}
+		seen[key.Value] = true
+		w.lines[join(path, key.Value)] = key.Line
+		if value.Tag == "!!null" {
+			return w.fail(key, fmt.Sprintf("key %q has no value", key.Value), "")
+		}
+		if err := w.check(value, ft, join(path, key.Value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) fail(n *yaml.Node, msg, hint string) error {
+	return &Error{File: w.file, Line: n.Line, Msg: msg, Hint: hint}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
+	fields := map[string]reflect.Type{}
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		fields[name] = t.Field(i).Type
+		names = append(names, name)
+	}
+	return fields, names
+}
+
+func unknownHint(key string, names []string) string {
+	if near := Nearest(key, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "known keys here: " + strings.Join(names, ", ")
+}
+
+// Nearest is the known name that a misspelt one most likely meant, or "".
+func Nearest(word string, known []string) string {
+	best, bestDistance := "", len(word)/3+2
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(k)); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
