@@ -1,0 +1,161 @@
+// Package build turns kernels into artifacts: for each kernel and architecture
+// a shared object to launch, the cubin it holds, the compiler's full log, and
+// the identities of machine code and host code. Artifacts live in a cache
+// addressed by content; a kernel whose inputs are unchanged starts no process.
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+)
+
+// An Artifact is one kernel built for one architecture.
+type Artifact struct {
+	Arch     string
+	Identity evidence.Identity
+	Entries  []string // mangled names of the selected __global__ functions
+	Library  string   // path of the shared object
+	Log      string   // path of everything that the compiler printed
+	Command  []string // as run, with placeholders for folders
+	Compiler string
+	Cached   bool
+}
+
+// A Result is what building one kernel for one architecture came to: an
+// artifact or an error, never both. A *CompileError is the kernel's fault.
+type Result struct {
+	Kernel   *manifest.Kernel
+	Arch     string
+	Artifact *Artifact
+	Err      error
+}
+
+// A CompileError is a kernel that the compiler refused.
+type CompileError struct {
+	Kernel string
+	Output string // the compiler's own lines, bounded
+}
+
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("%s does not compile", e.Kernel)
+}
+
+// An EntryError is a kernel.yaml whose patterns do not fit the code.
+type EntryError struct{ Kernel, File, Msg string }
+
+func (e *EntryError) Error() string { return fmt.Sprintf("%s: %s", e.File, e.Msg) }
+
+// A Builder builds kernels of one or more trees into one cache.
+type Builder struct {
+	Toolchain *toolchain.Toolchain
+	Cache     string // folder
+	Include   string // folder of the harness header
+	Jobs      int    // 0: one for each core
+	OnDone    func(Result)
+
+	hashes *hasher
+}
+
+// New opens the cache, which is made when it is not there.
+func New(tc *toolchain.Toolchain, cache, include string) (*Builder, error) {
+	b := &Builder{Toolchain: tc, Cache: filepath.Join(cache, "build"), Include: include}
+	for _, dir := range []string{"objects", "deps", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(b.Cache, dir), 0o755); err != nil {
+			return nil, fmt.Errorf("making the build cache: %w", err)
+		}
+	}
+	b.hashes = openHasher(filepath.Join(b.Cache, "stat.json"))
+	sweep(filepath.Join(b.Cache, "tmp"))
+	return b, nil
+}
+
+// Build builds every kernel of a set for every architecture it names, in
+// parallel; results come in the order of kernels and architectures.
+func (b *Builder) Build(ctx context.Context, root string, kernels []*manifest.Kernel) []Result {
+	var results []Result
+	for _, k := range kernels {
+		for _, arch := range k.Arch {
+			results = append(results, Result{Kernel: k, Arch: arch})
+		}
+	}
+	jobs := b.Jobs
+	if jobs <= 0 {
+		jobs = runtime.NumCPU()
+	}
+	slots := make(chan struct{}, jobs)
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			r := &results[i]
+			r.Artifact, r.Err = b.one(ctx, root, r.Kernel, r.Arch)
+			if b.OnDone != nil {
+				b.OnDone(*r)
+			}
+		}()
+	}
+	wg.Wait()
+	b.hashes.save()
+	return results
+}
+
+func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch string) (*Artifact, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	places := b.places(root)
+	request, err := b.requestKey(places, k, arch)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	if a := b.lookup(places, request); a != nil {
+		return b.selectEntries(a, k)
+	}
+	object, err := b.compile(ctx, places, request, k, arch)
+	if err != nil {
+		return nil, err
+	}
+	return b.selectEntries(object, k)
+}
+
+// places are the folders that differ between trees and machines although
+// their content does not; keys and records name them by a letter.
+type places []struct{ letter, dir string }
+
+func (b *Builder) places(root string) places {
+	return places{{"R", root}, {"H", b.Include}, {"T", b.Toolchain.Root}}
+}
+
+func (p places) name(file string) string {
+	for _, pl := range p {
+		if rel, err := filepath.Rel(pl.dir, file); err == nil && filepath.IsLocal(rel) {
+			return pl.letter + ":" + filepath.ToSlash(rel)
+		}
+	}
+	return "/:" + filepath.ToSlash(file)
+}
+
+func (p places) path(name string) string {
+	letter, rel, _ := strings.Cut(name, ":")
+	for _, pl := range p {
+		if pl.letter == letter {
+			return filepath.Join(pl.dir, filepath.FromSlash(rel))
+		}
+	}
+	return filepath.FromSlash(rel)
+}
+
+// project reports whether a named file belongs to the tree under test.
+func project(name string) bool { return strings.HasPrefix(name, "R:") || strings.HasPrefix(name, "H:") }

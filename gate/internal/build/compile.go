@@ -1,0 +1,288 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/identity"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+// compileLimit ends a compiler that does not end.
+const compileLimit = 30 * time.Minute
+
+// maxOutput bounds what is kept of the compiler's output.
+const maxOutput = 64 << 20
+
+// compile runs nvcc in a folder of its own and moves the outcome into the
+// cache in one rename, so that a kill at any moment leaves no half object.
+func (b *Builder) compile(ctx context.Context, p places, request string, k *manifest.Kernel, arch string) (*object, error) {
+	tmp, err := os.MkdirTemp(filepath.Join(b.Cache, "tmp"), "nvcc-")
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	defer os.RemoveAll(tmp)
+	args := b.arguments(k, arch, tmp)
+	output, err := b.nvcc(ctx, k.Dir, args)
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() > 0 {
+			return nil, &CompileError{Kernel: k.Name, Output: p.shorten(output)}
+		}
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	meta, err := b.identify(k, arch, tmp, args)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	rule, err := os.ReadFile(filepath.Join(tmp, "deps.d"))
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	files, err := b.hashDeps(p, k, string(rule))
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "ptxas.log"), output, 0o644); err != nil {
+		return nil, err
+	}
+	key := objectKey(request, files)
+	if err := b.publish(tmp, key, meta); err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	if err := b.remember(request, deps{Files: files, Object: key}); err != nil {
+		return nil, err
+	}
+	o := b.openObject(key)
+	if o == nil {
+		return nil, fmt.Errorf("building %s: the object that was just stored cannot be read", k.Name)
+	}
+	return o, nil
+}
+
+// arguments are nvcc's. The folder of the kernel is the working folder, so
+// that no absolute path reaches the code.
+func (b *Builder) arguments(k *manifest.Kernel, arch, out string) []string {
+	virtual := "compute_" + strings.TrimPrefix(arch, "sm_")
+	args := []string{"-std=c++17", "-ccbin", b.Toolchain.HostCompiler}
+	args = append(args, k.Flags...)
+	args = append(args, "-gencode", "arch="+virtual+",code="+arch, "-Xptxas", "-v", "-lineinfo",
+		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC", "--keep", "--keep-dir", out,
+		"-MD", "-MF", filepath.Join(out, "deps.d"), "-o", filepath.Join(out, "lib.so"))
+	return append(args, k.Sources...)
+}
+
+func (b *Builder) nvcc(ctx context.Context, dir string, args []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, compileLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.Toolchain.NVCC, args...)
+	cmd.Dir = dir
+	cmd.Env = compilerEnv(os.Environ())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	out := &bounded{limit: maxOutput}
+	cmd.Stdout, cmd.Stderr = out, out
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("nvcc was stopped: %w", ctx.Err())
+	}
+	if out.over {
+		return nil, fmt.Errorf("nvcc printed more than %d bytes", maxOutput)
+	}
+	return out.Bytes(), err
+}
+
+// compilerEnv drops the variables that would add flags behind gate's back.
+func compilerEnv(env []string) []string {
+	kept := []string{"LC_ALL=C"}
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LC_ALL":
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+type bounded struct {
+	bytes.Buffer
+	limit int
+	over  bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		b.over = true
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
+}
+
+// shorten takes the folders of this machine out of the compiler's lines.
+func (p places) shorten(output []byte) string {
+	text := string(output)
+	for _, pl := range p {
+		if pl.letter == "R" {
+			text = strings.ReplaceAll(text, pl.dir+string(filepath.Separator), "")
+		}
+	}
+	const most = 16 << 10
+	if len(text) > most {
+		text = text[:most] + "\n… (cut)\n"
+	}
+	return text
+}
+
+func (b *Builder) hashDeps(p places, k *manifest.Kernel, rule string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, f := range parseDeps(rule) {
+		if !filepath.IsAbs(f) {
+			f = filepath.Join(k.Dir, f)
+		}
+		name := p.name(filepath.Clean(f))
+		sum, err := b.hashes.file(filepath.Clean(f), !project(name))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = sum
+	}
+	if len(files) == 0 {
+		return nil, errors.New("nvcc did not say which files it read")
+	}
+	return files, nil
+}
+
+// meta is what is remembered of an object beside its files.
+type meta struct {
+	Arch     string            `json:"arch"`
+	HostID   string            `json:"host_id"`
+	Entries  []string          `json:"entries"`
+	Cubins   []string          `json:"cubins"`
+	Command  []string          `json:"command"`
+	Compiler string            `json:"compiler"`
+	Code     map[string]string `json:"code_ids"` // by the selected entries
+}
+
+func (b *Builder) identify(k *manifest.Kernel, arch, tmp string, args []string) (*meta, error) {
+	m := &meta{Arch: arch, Command: b.portable(args, tmp), Compiler: b.Toolchain.Version, Code: map[string]string{}}
+	var hosts []string
+	for _, s := range k.Sources {
+		stem := strings.TrimSuffix(filepath.Base(s), filepath.Ext(s))
+		cubin, err := findCubin(tmp, stem, arch)
+		if err != nil {
+			return nil, err
+		}
+		m.Cubins = append(m.Cubins, filepath.Base(cubin))
+		host, err := b.hostID(filepath.Join(tmp, stem+".cudafe1.cpp"))
+		if err != nil {
+			return nil, err
+		}
+		hosts = append(hosts, host)
+	}
+	m.HostID = identity.Combine(hosts...)
+	entries, err := entriesOf(tmp, m.Cubins)
+	if err != nil {
+		return nil, err
+	}
+	m.Entries = entries
+	selected, err := pick(k, entries)
+	if err != nil {
+		return nil, err
+	}
+	id, err := codeID(tmp, m.Cubins, selected)
+	if err != nil {
+		return nil, err
+	}
+	m.Code[strings.Join(selected, "\n")] = id
+	return m, nil
+}
+
+// portable replaces the folders of this machine in a command.
+func (b *Builder) portable(args []string, tmp string) []string {
+	out := []string{"nvcc"}
+	for _, a := range args {
+		a = strings.ReplaceAll(a, tmp, "$OUT")
+		a = strings.ReplaceAll(a, b.Toolchain.HostCompiler, "$CXX")
+		out = append(out, strings.ReplaceAll(a, b.Include, "$HARNESS"))
+	}
+	return out
+}
+
+func (b *Builder) hostID(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the compiler's host-side intermediate: %w", err)
+	}
+	defer f.Close()
+	return identity.HostID(f, b.system)
+}
+
+// system reports whether a file that a line marker names is the toolkit's or
+// the system's rather than the project's.
+func (b *Builder) system(file string) bool {
+	if !filepath.IsAbs(file) {
+		return strings.HasPrefix(file, "<")
+	}
+	file = filepath.Clean(file)
+	for _, dir := range append(b.Toolchain.Include, b.Toolchain.Root, "/usr/include", "/usr/lib", "/usr/local/include") {
+		if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+func findCubin(dir, stem, arch string) (string, error) {
+	for _, pattern := range []string{stem + ".cubin", stem + "." + arch + ".cubin", stem + ".compute_*." + arch + ".cubin"} {
+		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	return "", fmt.Errorf("nvcc left no cubin of %s.cu for %s", stem, arch)
+}
+
+// publish keeps the files worth keeping and renames the folder into place.
+func (b *Builder) publish(tmp, key string, m *meta) error {
+	keep := map[string]bool{"lib.so": true, "ptxas.log": true}
+	for _, c := range m.Cubins {
+		keep[c] = true
+	}
+	entries, err := os.ReadDir(tmp)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !keep[e.Name()] {
+			if err := os.RemoveAll(filepath.Join(tmp, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	data, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "meta.json"), data, 0o644); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	err = os.Rename(tmp, b.objectDir(key))
+	if err != nil && b.openObject(key) != nil {
+		return nil // another run was first with the same content
+	}
+	return err
+}
