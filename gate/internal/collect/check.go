@@ -1,0 +1,98 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+// Check runs the correctness suite of one kernel on all its cases, in one
+// process. It returns a record for every unit; an error means that the device
+// or the harness can no longer be used.
+func (c *Collector) Check(ctx context.Context, units []Unit) ([]*evidence.Record, error) {
+	c.say("checking %s", units[0].Kernel)
+	s, e, err := c.harness(ctx, "check", units, toleranceArgs(units[0].Op)...)
+	if err != nil {
+		return nil, fmt.Errorf("checking %s: %w", units[0].Kernel, err)
+	}
+	broke := failure(s, e, s.during())
+	var records []*evidence.Record
+	unsettled := broke != nil && unsettles(broke)
+	for _, u := range units {
+		r := c.checkRecord(s, u, broke)
+		unsettled = unsettled || r.Failure != nil && unsettles(r.Failure)
+		if r.Failure == nil {
+			if err := c.Keep(r, map[string][]byte{"harness.jsonl": s.raw(u.Kernel, u.Case.Name)}); err != nil {
+				return nil, err
+			}
+		}
+		records = append(records, r)
+	}
+	if unsettled {
+		return records, c.probe(ctx)
+	}
+	return records, nil
+}
+
+func toleranceArgs(op *manifest.Op) []string {
+	var args []string
+	for _, name := range []string{"relative_error", "max_abs_error"} {
+		if tol, ok := op.Tolerance[name]; ok {
+			args = append(args, "--tolerance", fmt.Sprintf("%s=%g", name, tol))
+		}
+	}
+	return args
+}
+
+// checkRecord gathers the checks of one unit. A unit that the process never
+// came to shares the fate of the one that broke it.
+func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evidence.Record {
+	for _, m := range s.errors {
+		if m.Kernel == u.Kernel && m.Case == u.Case.Name || m.Kernel == "" {
+			return c.failed(evidence.Correctness, u, m.fault())
+		}
+	}
+	r := c.record(evidence.Correctness, u)
+	r.Provenance.Protocol = s.config.Protocol
+	for _, m := range s.checks {
+		if m.Kernel == u.Kernel && m.Case == u.Case.Name {
+			r.Checks = append(r.Checks, m.Check)
+		}
+	}
+	switch {
+	case broke != nil && (s.last == nil || s.last.Case == u.Case.Name || len(r.Checks) == 0):
+		return c.failed(evidence.Correctness, u, broke)
+	case len(r.Checks) == 0:
+		return c.failed(evidence.Correctness, u, &evidence.Failure{Kind: evidence.Tool, Message: "the harness sent no check for this case"})
+	}
+	r.Metrics = checkMetrics(r.Checks)
+	return r
+}
+
+func checkMetrics(checks []evidence.Check) evidence.Metrics {
+	relative, absolute := 0.0, 0.0
+	failed := 0
+	for _, k := range checks {
+		relative = worst(relative, k.RelativeError)
+		absolute = worst(absolute, k.MaxAbsError)
+		if k.Status != "pass" {
+			failed++
+		}
+	}
+	return evidence.Metrics{
+		"check.relative_error": evidence.Of(relative, ""),
+		"check.max_abs_error":  evidence.Of(absolute, ""),
+		"check.failed_classes": evidence.Of(float64(failed), ""),
+	}
+}
+
+// worst keeps an error that is not finite: NaN is no small error.
+func worst(so float64, x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return math.Max(so, *x)
+}

@@ -1,0 +1,204 @@
+// Package collect turns artifacts into evidence: it runs the harness and the
+// profiler under time limits, translates what they and the compiler say into
+// records, and hands every record over as soon as it exists, so that nothing
+// measured is lost because something later failed.
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+// A Unit is one kernel on one case: what a record is about.
+type Unit struct {
+	Kernel   string
+	Op       *manifest.Op
+	Case     manifest.Case
+	Artifact *build.Artifact
+	Address  evidence.Address
+}
+
+func (u Unit) run() string { return u.Kernel + "@" + u.Case.Name }
+
+// A Collector measures on one GPU. Keep receives every record as it is made.
+type Collector struct {
+	Program  string // the harness
+	Op       func(*manifest.Op) (string, error)
+	NCU      string // "" when it is not installed
+	NCUWhy   string // what to say then
+	Device   gpu.Device
+	Machine  evidence.Machine
+	Commit   string
+	Profiler string // ncu's version
+	Metrics  []string
+	Keep     func(*evidence.Record, map[string][]byte) error
+	Progress func(string)
+	Now      func() time.Time
+	Idle     time.Duration // a harness that is silent for longer hangs
+}
+
+// defaultIdle is far above the longest silence of a kernel that works: one
+// input class of one case, the CPU's reference included.
+const defaultIdle = 30 * time.Second
+
+// ErrDevice is returned when the device no longer answers: nothing that
+// follows on it can be trusted.
+var ErrDevice = errors.New("the device does not answer")
+
+func (c *Collector) idle() time.Duration {
+	if c.Idle > 0 {
+		return c.Idle
+	}
+	return defaultIdle
+}
+
+func (c *Collector) say(format string, args ...any) {
+	if c.Progress != nil {
+		c.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *Collector) record(tier evidence.Tier, u Unit) *evidence.Record {
+	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Address: u.Address,
+		Provenance: evidence.Provenance{Recorded: c.Now().UTC().Format(time.RFC3339), Kernel: u.Kernel,
+			Commit: c.Commit, Compiler: u.Artifact.Compiler, Machine: c.Machine}}
+}
+
+// failed is a record of a tier that ended without its measurement. It is
+// handed back and not kept: the next run asks again.
+func (c *Collector) failed(tier evidence.Tier, u Unit, f *evidence.Failure) *evidence.Record {
+	r := c.record(tier, u)
+	r.Failure = f
+	return r
+}
+
+// probe asks the device for a sign of life after a kernel hung or crashed.
+func (c *Collector) probe(ctx context.Context) error {
+	e, err := child{path: c.Program, args: []string{"device"}, total: 60 * time.Second, most: maxLine}.run(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := parseStream(e.stdout)
+	if err == nil && s.ended && e.code == 0 && len(s.errors) == 0 {
+		return nil
+	}
+	why := lastLine(e.stderr)
+	if e.timedOut != "" {
+		why = e.timedOut
+	}
+	if events, err := gpu.Xids(ctx); err == nil && len(events) > 0 {
+		last := events[len(events)-1]
+		why += fmt.Sprintf("; the driver's last Xid is %d (%s)", last.Code, last.Text)
+	}
+	return fmt.Errorf("%w: %s", ErrDevice, why)
+}
+
+// harness runs one process of the measuring program.
+func (c *Collector) harness(ctx context.Context, mode string, units []Unit, extra ...string) (*stream, *ending, error) {
+	op, err := c.Op(units[0].Op)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := child{path: c.Program, args: append(harnessArgs(mode, op, units), extra...),
+		total: 30 * time.Minute, idle: c.idle(), most: 64 << 20}.run(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.over {
+		return nil, e, errors.New("the harness printed more than 64 MiB")
+	}
+	s, err := parseStream(e.stdout)
+	if err != nil {
+		e.garbled = err.Error()
+	}
+	return s, e, nil
+}
+
+func harnessArgs(mode, op string, units []Unit) []string {
+	args := []string{mode, "--op", op}
+	cases, kernels := map[string]bool{}, map[string]bool{}
+	for _, u := range units {
+		if !cases[u.Case.Name] {
+			cases[u.Case.Name] = true
+			args = append(args, "--case", u.Case.String())
+		}
+	}
+	for _, u := range units {
+		if !kernels[u.Kernel] {
+			kernels[u.Kernel] = true
+			args = append(args, "--kernel", u.Kernel+"="+u.Artifact.Library)
+		}
+	}
+	for _, u := range units {
+		args = append(args, "--run", u.run())
+	}
+	return args
+}
+
+// failure words how a harness process broke, blaming the kernel only for what
+// is a kernel's doing. It is nil for a stream that ended well.
+func failure(s *stream, e *ending, during string) *evidence.Failure {
+	switch {
+	case e.timedOut != "":
+		return &evidence.Failure{Kind: evidence.Hang, Message: fmt.Sprintf("the kernel hangs%s: %s, and was killed", during, e.timedOut)}
+	case e.signal != "":
+		return &evidence.Failure{Kind: evidence.Crash, Message: fmt.Sprintf("the process died%s: %s", during, e.signal)}
+	case e.garbled != "":
+		return &evidence.Failure{Kind: evidence.Tool, Message: e.garbled}
+	case !s.ended:
+		kind := evidence.Tool
+		if s.last != nil {
+			kind = evidence.Crash
+		}
+		return &evidence.Failure{Kind: kind, Message: fmt.Sprintf("the harness ended%s with status %d and without its end record: %s", during, e.code, lastLine(e.stderr))}
+	case e.code > 1:
+		return &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness ended with status %d: %s", e.code, lastLine(e.stderr))}
+	}
+	return nil
+}
+
+// fault words an error record of the harness.
+func (m errorMsg) fault() *evidence.Failure {
+	f := &evidence.Failure{Message: m.Message}
+	if m.Name != "" {
+		f.Message = fmt.Sprintf("%s (%d): %s", m.Name, m.Code, m.Message)
+	}
+	if m.Class != "" {
+		f.Message = fmt.Sprintf("inputs %q: %s", m.Class, f.Message)
+	}
+	switch m.Kind {
+	case "cuda", "capture":
+		f.Kind = evidence.CUDA
+	case "empty_graph", "output_changed", "unsupported", "symbol", "load":
+		f.Kind = evidence.Wrong
+	default:
+		f.Kind = evidence.Tool
+	}
+	return f
+}
+
+// device reports whether the failure can have left the device in a bad state.
+func unsettles(f *evidence.Failure) bool {
+	return f.Kind == evidence.Hang || f.Kind == evidence.Crash || f.Kind == evidence.CUDA
+}
+
+func (s *stream) during() string {
+	if s.last == nil {
+		return ""
+	}
+	where := s.last.Case
+	if s.last.Class != "" {
+		where += fmt.Sprintf(", inputs %q", s.last.Class)
+	}
+	if s.last.Regime != "" {
+		where += ", " + s.last.Regime
+	}
+	return " (" + where + ")"
+}

@@ -1,0 +1,243 @@
+package collect
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/kernels/harness"
+)
+
+// The harness speaks JSON lines: config first, end last with a count of what
+// was sent. A stream without its end, or with a line that is not understood,
+// is not evidence.
+
+type message struct {
+	Config  *configMsg  `json:"config,omitempty"`
+	Begin   *unitMsg    `json:"begin,omitempty"`
+	Check   *checkMsg   `json:"check,omitempty"`
+	Time    *timeMsg    `json:"time,omitempty"`
+	Profile *profileMsg `json:"profile,omitempty"`
+	Error   *errorMsg   `json:"error,omitempty"`
+	End     *endMsg     `json:"end,omitempty"`
+}
+
+type configMsg struct {
+	Protocol string          `json:"protocol"`
+	Mode     string          `json:"mode"`
+	Seed     json.Number     `json:"seed"`
+	Device   json.RawMessage `json:"device"`
+}
+
+type unitMsg struct {
+	Kernel string `json:"kernel"`
+	Case   string `json:"case"`
+	Class  string `json:"class"`
+	Regime string `json:"regime"`
+}
+
+type checkMsg struct {
+	Kernel string `json:"kernel"`
+	Case   string `json:"case"`
+	evidence.Check
+}
+
+type timeMsg struct {
+	Kernel      string    `json:"kernel"`
+	Case        string    `json:"case"`
+	Regime      string    `json:"regime"`
+	Calls       int       `json:"calls"`
+	KernelNodes int       `json:"kernel_nodes"`
+	Sets        int       `json:"sets"`
+	BatchesNS   []float64 `json:"batches_ns"`
+	Before      stateMsg  `json:"before"`
+	After       stateMsg  `json:"after"`
+}
+
+type stateMsg struct {
+	evidence.DeviceState
+	ThrottleBits json.Number `json:"throttle_bits"`
+}
+
+type profileMsg struct {
+	Kernel string `json:"kernel"`
+	Case   string `json:"case"`
+	Calls  int    `json:"calls"`
+}
+
+type errorMsg struct {
+	Kernel  string `json:"kernel"`
+	Case    string `json:"case"`
+	Class   string `json:"class"`
+	Regime  string `json:"regime"`
+	Kind    string `json:"kind"`
+	Code    int    `json:"code"`
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+type endMsg struct {
+	Begin   int `json:"begin"`
+	Check   int `json:"check"`
+	Time    int `json:"time"`
+	Profile int `json:"profile"`
+	Error   int `json:"error"`
+}
+
+// A stream is what one harness process sent.
+type stream struct {
+	config  *configMsg
+	last    *unitMsg // the unit begun last: where a crash or a hang belongs
+	checks  []checkMsg
+	times   []timeMsg
+	profile []profileMsg
+	errors  []errorMsg
+	ended   bool
+	lines   []rawLine
+}
+
+type rawLine struct {
+	kernel, kase string // both "" for lines that belong to all units
+	text         []byte
+}
+
+// maxLine bounds one line of the protocol.
+const maxLine = 1 << 20
+
+// parseStream reads what the harness sent. A stream that was cut short is
+// returned with ended false; a line that is not of the protocol is an error,
+// and what came before it is returned for the sake of attribution only.
+func parseStream(data []byte) (*stream, error) {
+	s := &stream{}
+	var sent endMsg
+	r := bufio.NewScanner(bytes.NewReader(data))
+	r.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for n := 1; r.Scan(); n++ {
+		line := append([]byte(nil), r.Bytes()...)
+		if s.ended {
+			return s, fmt.Errorf("harness output, line %d: data follows the end record", n)
+		}
+		var m message
+		if err := decodeLine(line, &m); err != nil {
+			if n > 1 && bytes.HasSuffix(data, line) {
+				break // the last line was cut by a kill
+			}
+			return s, fmt.Errorf("harness output, line %d: %w", n, err)
+		}
+		if (n == 1) != (m.Config != nil) {
+			return s, fmt.Errorf("harness output, line %d: the config record comes first and once", n)
+		}
+		if err := s.take(m, line, &sent); err != nil {
+			return s, fmt.Errorf("harness output, line %d: %w", n, err)
+		}
+	}
+	if err := r.Err(); err != nil {
+		return s, fmt.Errorf("harness output: %w", err)
+	}
+	return s, nil
+}
+
+func decodeLine(line []byte, m *message) error {
+	if err := evidence.RejectDuplicateKeys(line); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(m); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return fmt.Errorf("two records on one line")
+	}
+	return nil
+}
+
+func (s *stream) take(m message, line []byte, sent *endMsg) error {
+	raw := rawLine{text: line}
+	fields := 0
+	if m.Config != nil {
+		fields++
+		s.config = m.Config
+		if m.Config.Protocol != harness.Protocol {
+			return fmt.Errorf("the protocol is %q, this gate speaks %q", m.Config.Protocol, harness.Protocol)
+		}
+	}
+	if m.Begin != nil {
+		fields++
+		sent.Begin++
+		s.last = m.Begin
+		raw.kernel, raw.kase = m.Begin.Kernel, m.Begin.Case
+	}
+	if m.Check != nil {
+		fields++
+		sent.Check++
+		s.checks = append(s.checks, *m.Check)
+		raw.kernel, raw.kase = m.Check.Kernel, m.Check.Case
+	}
+	if m.Time != nil {
+		fields++
+		sent.Time++
+		s.times = append(s.times, *m.Time)
+		raw.kernel, raw.kase = m.Time.Kernel, m.Time.Case
+	}
+	if m.Profile != nil {
+		fields++
+		sent.Profile++
+		s.profile = append(s.profile, *m.Profile)
+		raw.kernel, raw.kase = m.Profile.Kernel, m.Profile.Case
+	}
+	if m.Error != nil {
+		fields++
+		sent.Error++
+		s.errors = append(s.errors, *m.Error)
+		raw.kernel, raw.kase = m.Error.Kernel, m.Error.Case
+	}
+	if m.End != nil {
+		fields++
+		if *m.End != *sent {
+			return fmt.Errorf("the end record counts %+v, %+v arrived", *m.End, *sent)
+		}
+		s.ended = true
+	}
+	if fields != 1 {
+		return fmt.Errorf("a record holds %d messages, not one", fields)
+	}
+	s.lines = append(s.lines, raw)
+	return nil
+}
+
+// raw is the part of the stream that belongs to one unit.
+func (s *stream) raw(kernel, kase string) []byte {
+	var out bytes.Buffer
+	for _, l := range s.lines {
+		if l.kernel == "" || l.kernel == kernel && l.kase == kase {
+			out.Write(l.text)
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
+func (t timeMsg) sample() evidence.Sample {
+	return evidence.Sample{Regime: t.Regime, Calls: t.Calls, KernelNodes: t.KernelNodes, Sets: t.Sets,
+		BatchesNS: t.BatchesNS, Before: t.Before.DeviceState, After: t.After.DeviceState}
+}
+
+// valid says what is wrong with a time that cannot be used.
+func (t timeMsg) valid() error {
+	if t.Calls < 1 || t.KernelNodes < t.Calls || t.KernelNodes%t.Calls != 0 {
+		return fmt.Errorf("%d kernel nodes for %d calls: not every call was captured", t.KernelNodes, t.Calls)
+	}
+	if len(t.BatchesNS) < 2 {
+		return fmt.Errorf("%d batches are too few", len(t.BatchesNS))
+	}
+	for _, b := range t.BatchesNS {
+		if !(b > 0 && b <= 1e12) {
+			return fmt.Errorf("a batch of %v ns is not a time", b)
+		}
+	}
+	return nil
+}
