@@ -59,7 +59,8 @@ type Driver struct {
 	plan        Plan
 	budget      Budget
 	experiments []Experiment
-	next        int // number of the next block
+	open        []string // names that go on, as of the last look
+	next        int      // number of the next block
 	attempt     int
 	pending     *Step
 	spent, last Cost
@@ -100,11 +101,13 @@ func (d *Driver) NextBlock(random io.Reader) (Step, bool, error) {
 	if d.attempt > maxAttempts {
 		return Step{}, false, fmt.Errorf("%w: block %d was discarded %d times", ErrBlockFailed, d.next, maxAttempts)
 	}
-	open := d.unresolved()
-	if d.stopped = d.stop(open); d.stopped != "" {
+	if d.next == 0 || d.atLook() {
+		d.open = d.unresolved()
+	}
+	if d.stopped = d.stop(); d.stopped != "" {
 		return Step{}, false, nil
 	}
-	step := Step{Number: d.next, Attempt: d.attempt, Kernels: open}
+	step := Step{Number: d.next, Attempt: d.attempt, Kernels: slices.Clone(d.open)}
 	var err error
 	if step.Order, err = NewOrder(random); err != nil {
 		return Step{}, false, err
@@ -152,9 +155,14 @@ func (d *Driver) unresolved() []string {
 	return open
 }
 
+// atLook reports whether the blocks so far end at a look.
+func (d *Driver) atLook() bool {
+	return slices.ContainsFunc(d.plan.Looks, func(l Look) bool { return l.Pairs == d.next*perArm })
+}
+
 // stop says why no further block is run, or "".
-func (d *Driver) stop(open []string) string {
-	if len(open) == 0 {
+func (d *Driver) stop() string {
+	if len(d.open) == 0 {
 		return "resolved"
 	}
 	look, more := d.plan.nextLook(d.next * perArm)

@@ -27,7 +27,7 @@ func (h *hostHasher) token(k kind, text []byte) {
 	}
 	isLine := k == kindNumber && h.isCurrentLine(text)
 	switch {
-	case isFile:
+	case isFile && !h.isStub(text):
 		h.emit(k, []byte(h.shortName()))
 		h.after = 1
 		return

@@ -139,6 +139,7 @@ type entryNames struct {
 func newEntryNames(names []string) entryNames {
 	e := entryNames{encodings: make(map[string]bool, len(names))}
 	for _, n := range names {
+		n = strings.TrimPrefix(stripModule(n), staticPrefix)
 		if rest, ok := strings.CutPrefix(n, "_Z"); ok {
 			e.encodings[rest] = true
 		} else {
@@ -153,20 +154,23 @@ const maxLocalNameTries = 64
 // normalise removes module names, and an entry's own name from its local variables: _ZZ<entry>E<name> in the Itanium
 // mangling.
 func (e entryNames) normalise(name string) string {
-	if local, ok := strings.CutPrefix(name, "_ZZ"); ok {
-		at := 0
-		for range maxLocalNameTries {
-			next := strings.IndexByte(local[at:], 'E')
-			if next < 0 {
-				break
-			}
-			if at += next; e.encodings[local[:at]] {
-				return "_ZZ<entry>" + stripModule(local[at:])
-			}
-			at++
-		}
+	name = stripModule(name)
+	local, ok := strings.CutPrefix(strings.TrimPrefix(name, staticPrefix), "_ZZ")
+	if !ok {
+		return name
 	}
-	return stripModule(name)
+	at := 0
+	for range maxLocalNameTries {
+		next := strings.IndexByte(local[at:], 'E')
+		if next < 0 {
+			break
+		}
+		if at += next; e.encodings[local[:at]] {
+			return "_ZZ<entry>" + local[at:]
+		}
+		at++
+	}
+	return name
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

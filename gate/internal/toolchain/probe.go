@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -21,10 +22,16 @@ const (
 
 // askVersion runs `path --version` and returns what it printed.
 func askVersion(ctx context.Context, path string) (string, error) {
+	return ask(ctx, path, "--version")
+}
+
+// ask runs a program that answers at once and returns what it printed.
+func ask(ctx context.Context, path string, args ...string) (string, error) {
+	question := strings.Join(args, " ")
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	out := &head{limit: probeOutput}
-	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -33,13 +40,13 @@ func askVersion(ctx context.Context, path string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "", fmt.Errorf("--version gave no answer in %v", probeTimeout)
+		return "", fmt.Errorf("%s gave no answer in %v", question, probeTimeout)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && out.String() != "":
-		return "", fmt.Errorf("--version failed: %w: %s", err, firstLine(out.String()))
+		return "", fmt.Errorf("%s failed: %w: %s", question, err, firstLine(out.String()))
 	case err != nil:
-		return "", fmt.Errorf("--version failed: %w", err)
+		return "", fmt.Errorf("%s failed: %w", question, err)
 	}
 	return out.String(), nil
 }

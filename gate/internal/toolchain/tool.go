@@ -34,6 +34,20 @@ func FindTool(ctx context.Context, name string, o Options) (Tool, error) {
 	return Tool{Name: name, Path: path, Version: b.Version, Build: b.Build, Source: from}, nil
 }
 
+// FindProgram finds any program on PATH and asks it with args for its version,
+// which is the first line of the answer.
+func FindProgram(ctx context.Context, o Options, name string, args ...string) (Tool, error) {
+	path := lookPath(name, o.env("PATH"))
+	if path == "" {
+		return Tool{}, &NotFoundError{What: name, Searched: []string{"PATH"}}
+	}
+	text, err := ask(ctx, path, args...)
+	if err != nil {
+		return Tool{}, &UnusableError{What: name, Source: SourcePath, Path: path, Err: err}
+	}
+	return Tool{Name: name, Path: path, Version: firstLine(text), Source: SourcePath}, nil
+}
+
 func (o Options) lookTool(name string) (string, Source) {
 	if home := o.env("CUDA_HOME"); home != "" {
 		if path := filepath.Join(home, "bin", name); executable(path) == nil {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/kernelgate/gate/gate/internal/check"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/report"
+)
+
+func checkCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "build the kernels, collect the evidence that is missing, and judge it",
+		ArgsUsage: "[KERNEL…]",
+		Description: "Compares the working tree with the base: the merge-base with the default branch, or the commit\n" +
+			"that --base names. Kernels whose machine code and host code are the base's are not measured again;\n" +
+			"on a machine without a GPU, recorded evidence is judged.\n\n" +
+			"Exit status: 0 pass, 1 a policy is broken, 2 usage or an invalid file, 3 a tool failed, 4 inconclusive.",
+		Flags:  append(commonFlags(), outputFlags()...),
+		Action: func(c *cli.Context) error { return runCheck(c, false) },
+	}
+}
+
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
+		&cli.StringFlag{Name: "base", Usage: "compare with the merge-base of this `REVISION`; \"none\" judges limits only"},
+		&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH` (default: $CUDA_HOME, PATH, then gate's own)"},
+		&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
+		&cli.StringFlag{Name: "gpu", Usage: "measure on this GPU: `UUID` or index"},
+		&cli.BoolFlag{Name: "no-gpu", Usage: "measure nothing, judge what is recorded"},
+		&cli.BoolFlag{Name: "force", Usage: "measure again, unchanged kernels too"},
+		&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Usage: "wait so long for a GPU that another run holds"},
+		&cli.DurationFlag{Name: "hang", Value: 30 * time.Second, Usage: "a kernel that is silent for longer hangs"},
+		&cli.IntFlag{Name: "jobs", Usage: "compile so many kernels at once (default: one for each core)"},
+	}
+}
+
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
+		&cli.StringFlag{Name: "out", Usage: "also write verdict.json into this `FOLDER`"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show rules that hold, too"},
+	}
+}
+
+func runCheck(c *cli.Context, record bool) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := knownFormat(c.String("format")); err != nil {
+		return err
+	}
+	screen := newScreen(c.App.ErrWriter)
+	defer screen.clear()
+	v, err := check.Run(c.Context, check.Options{
+		Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
+		NVCC: c.String("nvcc"), Store: c.String("store"), Record: record,
+		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),
+		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Jobs: c.Int("jobs"),
+		Env: environment, Progress: screen.step, Built: screen.built, Announce: screen.announce,
+	})
+	screen.clear()
+	if err != nil {
+		return err
+	}
+	if err := writeVerdict(c.String("out"), v); err != nil {
+		return err
+	}
+	if err := show(c, v); err != nil {
+		return err
+	}
+	if code := v.ExitCode(); code != exitPass {
+		return verdictError(code)
+	}
+	return nil
+}
+
+// show renders the verdict on standard output.
+func show(c *cli.Context, v *policy.Verdict) error {
+	err := report.Write(c.App.Writer, v, report.Options{Format: c.String("format"),
+		Verbose: c.Bool("verbose"), Color: colourful(c.App.Writer)})
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/kernelgate/gate/gate/internal/doctor"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+)
+
+func doctorCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "doctor",
+		Usage: "say what is here, what is missing, and how to get it",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "policy", Value: "policies.yaml", Usage: "the policy `FILE`"},
+			&cli.StringFlag{Name: "store", Value: "kernels/evidence", Usage: "the `FOLDER` of recorded evidence"},
+			&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH`"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
+		},
+		Action: examine,
+	}
+}
+
+func examine(c *cli.Context) error {
+	if err := knownFormat(c.String("format")); err != nil {
+		return err
+	}
+	if c.NArg() > 0 {
+		return &usageError{"doctor takes no argument", ""}
+	}
+	cache, err := toolchain.CacheDir(environment)
+	if err != nil {
+		return err
+	}
+	r := doctor.Examine(c.Context, doctor.Options{Env: environment, CacheDir: cache, NVCC: c.String("nvcc"),
+		PolicyPath: filepath.Clean(c.String("policy")), StorePath: filepath.Clean(c.String("store"))})
+	if c.String("format") == "json" {
+		enc := json.NewEncoder(c.App.Writer)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(r)
+	} else {
+		err = r.WriteText(c.App.Writer)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if !r.Ready() {
+		return verdictError(exitTool)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/policy"
+)
+
+// A kernel is one kernel on one architecture, on both sides.
+type kernel struct {
+	name     string
+	arch     string
+	manifest *manifest.Kernel
+	head     *build.Artifact
+	base     *build.Artifact
+	facts    policy.KernelFacts
+	cases    []*kase
+}
+
+// A kase is one case of a kernel on one machine, with what the policy needs.
+type kase struct {
+	kernel  *kernel
+	of      manifest.Case
+	machine string // the policy's name, "" for any
+	key     string // the machine whose evidence is used
+	needs   needs
+	head    evidence.Address
+	base    evidence.Address
+	facts   policy.CaseFacts
+	skipped bool // a tier that failed makes the later ones a waste
+}
+
+type needs struct{ profile, latency, experiment, baseProfile bool }
+
+type slot struct{ name, arch string }
+
+// join pairs what both trees built, by name and architecture.
+func join(head, base []build.Result, t *tree) []*kernel {
+	bases := map[slot]build.Result{}
+	hasBase := t.noBase == ""
+	if hasBase {
+		for _, r := range base {
+			bases[slot{r.Kernel.Name, r.Arch}] = r
+		}
+	}
+	var kernels []*kernel
+	seen := map[slot]bool{}
+	for _, r := range head {
+		at := slot{r.Kernel.Name, r.Arch}
+		seen[at] = true
+		b, ok := bases[at]
+		kernels = append(kernels, pair(r, b, ok, hasBase))
+	}
+	for _, r := range base {
+		at := slot{r.Kernel.Name, r.Arch}
+		if !hasBase || seen[at] {
+			continue
+		}
+		k := &kernel{name: r.Kernel.Name, arch: r.Arch, manifest: r.Kernel}
+		k.facts = policy.KernelFacts{Name: k.name, File: r.Kernel.File, Arch: k.arch, State: policy.Gone}
+		kernels = append(kernels, k)
+	}
+	return kernels
+}
+
+func pair(head, base build.Result, found, hasBase bool) *kernel {
+	k := &kernel{name: head.Kernel.Name, arch: head.Arch, manifest: head.Kernel, head: head.Artifact}
+	k.facts = policy.KernelFacts{Name: k.name, File: head.Kernel.File, Arch: k.arch, State: policy.Changed}
+	if head.Err != nil {
+		k.facts.Broken = problem(head.Err)
+	} else {
+		k.facts.Identity = head.Artifact.Identity
+	}
+	switch {
+	case !hasBase:
+		k.facts.State = policy.NoBase
+	case !found:
+		k.facts.State = policy.New
+	case base.Err != nil:
+		k.facts.BaseProblem = "the base does not build: " + base.Err.Error()
+	default:
+		k.base = base.Artifact
+		k.facts.Base = base.Artifact.Identity
+		if k.facts.Identity == k.facts.Base {
+			k.facts.State = policy.Unchanged
+		}
+	}
+	return k
+}
+
+func problem(err error) *policy.Problem {
+	var compile *build.CompileError
+	if errors.As(err, &compile) {
+		return &policy.Problem{Message: compile.Error(), Detail: compile.Output, Blame: true}
+	}
+	return &policy.Problem{Message: err.Error(), Tool: true}
+}
+
+// needed says what the policy asks of one kernel. Correctness is always asked.
+func (j *job) needed(k *kernel) needs {
+	var n needs
+	for _, r := range j.tree.policy.Rules {
+		if !r.Matches(k.name) {
+			continue
+		}
+		compares := r.MaxRegression.Set && (k.facts.State == policy.Changed || j.Force && k.facts.State == policy.Unchanged)
+		switch r.Metric.Tier {
+		case evidence.Profile:
+			n.profile = true
+			n.baseProfile = n.baseProfile || compares && k.facts.State == policy.Changed
+		case evidence.Latency:
+			n.latency = n.latency || !compares
+			n.experiment = n.experiment || compares
+		}
+	}
+	return n
+}
+
+// profileMetrics are the profiler's figures that the policy names beside
+// gate's own list.
+func (j *job) profileMetrics() []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, m := range policy.Metrics() {
+		if m.Tier == evidence.Profile {
+			out = append(out, m.Name)
+			seen[m.Name] = true
+		}
+	}
+	for _, r := range j.tree.policy.Rules {
+		if r.Metric.Tier == evidence.Profile && !seen[r.Metric.Name] {
+			out = append(out, r.Metric.Name)
+			seen[r.Metric.Name] = true
+		}
+	}
+	return out
+}
+
+// address is where evidence of one side of a case lies on one machine.
+func (j *job) address(a *build.Artifact, k *kernel, c manifest.Case, machine string) (evidence.Address, error) {
+	id, err := j.harness.ID(k.manifest.Op, c)
+	if err != nil {
+		return evidence.Address{}, fmt.Errorf("%s: %w", k.name, err)
+	}
+	return evidence.Address{Identity: a.Identity, Op: k.manifest.Op.Name, Case: c.Name, Harness: id, Machine: machine}, nil
+}

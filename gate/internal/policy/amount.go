@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// An Amount is a number with the unit it was written in: 8, 1e-3, 2%, 5pp, 50ns.
+type Amount struct {
+	Number float64 // in the base unit: ns, byte, fraction for %, points for pp
+	Unit   string  // "", "%", "pp", "ns", "byte"
+	Text   string  // as written
+	Set    bool
+}
+
+var amountPattern = regexp.MustCompile(`^([+-]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(%|pp|[A-Za-z]+)?$`)
+
+var amountUnits = map[string]struct {
+	unit  string
+	scale float64
+}{
+	"": {"", 1}, "%": {"%", 0.01}, "pp": {"pp", 1},
+	"ns": {"ns", 1}, "us": {"ns", 1e3}, "ms": {"ns", 1e6}, "s": {"ns", 1e9},
+	"B": {"byte", 1}, "KB": {"byte", 1e3}, "MB": {"byte", 1e6}, "GB": {"byte", 1e9},
+	"KiB": {"byte", 1 << 10}, "MiB": {"byte", 1 << 20}, "GiB": {"byte", 1 << 30},
+}
+
+// UnmarshalYAML reads a scalar; anything that is not a finite number of at
+// least 0 with a known unit is refused.
+func (a *Amount) UnmarshalYAML(n *yaml.Node) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("line %d: %s", n.Line, fmt.Sprintf(format, args...))
+	}
+	m := amountPattern.FindStringSubmatch(n.Value)
+	if n.Kind != yaml.ScalarNode || m == nil {
+		return bad("%q is not an amount such as 8, 1e-3, 2%%, 5pp or 50ns", n.Value)
+	}
+	u, ok := amountUnits[m[2]]
+	if !ok {
+		return bad("%q has an unknown unit %q: known are %%, pp, ns, us, ms, s, B, KB, KiB, MB, MiB, GB, GiB", n.Value, m[2])
+	}
+	f, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || math.IsInf(f, 0) {
+		return bad("%q is not a finite number", n.Value)
+	}
+	if f < 0 {
+		return bad("%q is below 0: an amount says how much is accepted, its direction belongs to the metric", n.Value)
+	}
+	*a = Amount{Number: f * u.scale, Unit: u.unit, Text: n.Value, Set: true}
+	return nil
+}
+
+// MarshalText keeps an amount in the verdict as it was written.
+func (a Amount) MarshalText() ([]byte, error) { return []byte(a.Text), nil }

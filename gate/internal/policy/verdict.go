@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
+
+// VerdictSchema names the layout of verdict.json.
+const VerdictSchema = "gate/verdict/v1"
+
+// A Status is what a finding, a kernel or a whole run comes to. The zero value
+// is Inconclusive: a pass is earned.
+type Status int
+
+// The statuses. Warn is a broken rule whose severity is warn; NotCompared is a
+// comparison that has no other side, because the kernel is new.
+const (
+	Inconclusive Status = iota
+	NotCompared
+	Pass
+	Warn
+	Fail
+)
+
+var statusWords = []string{"inconclusive", "not-compared", "pass", "warn", "fail"}
+
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statusWords) {
+		return "inconclusive"
+	}
+	return statusWords[s]
+}
+
+// MarshalText writes the status as a word.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a word back.
+func (s *Status) UnmarshalText(text []byte) error {
+	for i, w := range statusWords {
+		if w == string(text) {
+			*s = Status(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a status", text)
+}
+
+// worse orders statuses by how much they stand in the way of a merge.
+func worse(a, b Status) bool {
+	rank := map[Status]int{NotCompared: 0, Pass: 1, Warn: 2, Inconclusive: 3, Fail: 4}
+	return rank[a] > rank[b]
+}
+
+// A Verdict is the product: everything that a report says is a function of it.
+type Verdict struct {
+	Schema      string          `json:"schema"`
+	Status      Status          `json:"status"`
+	ToolFailure bool            `json:"tool_failure,omitempty"`
+	Policy      string          `json:"policy"`
+	Head        Side            `json:"head"`
+	Base        Side            `json:"base"`
+	Machines    []MachineRef    `json:"machines"`
+	Counts      Counts          `json:"counts"`
+	Notes       []string        `json:"notes,omitempty"`
+	Kernels     []KernelVerdict `json:"kernels"`
+	Reproduce   string          `json:"reproduce"`
+}
+
+// A Side names one tree that was compared.
+type Side struct {
+	Commit string `json:"commit,omitempty"`
+	Dirty  bool   `json:"dirty,omitempty"`
+	How    string `json:"how,omitempty"`
+	Why    string `json:"why_none,omitempty"` // why there is no base
+}
+
+// A MachineRef is a machine whose evidence was judged.
+type MachineRef struct {
+	Key         string `json:"key"`
+	Description string `json:"description"`
+	Oldest      string `json:"oldest,omitempty"` // RFC 3339 times of the evidence used
+	Newest      string `json:"newest,omitempty"`
+}
+
+// Counts summarises a run. Measured, Reused and Missing count records of
+// evidence; the others count kernels.
+type Counts struct {
+	Kernels   int `json:"kernels"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"`
+	Undecided int `json:"inconclusive"`
+	Unchanged int `json:"unchanged"`
+	Changed   int `json:"changed"`
+	New       int `json:"new"`
+	Gone      int `json:"gone"`
+	Measured  int `json:"measured"`
+	Reused    int `json:"reused"`
+	Missing   int `json:"missing"`
+}
+
+// A KernelVerdict is the findings of one kernel on one architecture.
+type KernelVerdict struct {
+	Name     string            `json:"name"`
+	File     string            `json:"file,omitempty"`
+	Arch     string            `json:"arch,omitempty"`
+	State    State             `json:"state"`
+	Status   Status            `json:"status"`
+	Identity evidence.Identity `json:"identity"`
+	Detail   string            `json:"detail,omitempty"` // the compiler's own lines
+	Findings []Finding         `json:"findings"`
+	Figures  []CaseFigures     `json:"figures,omitempty"`
+}
+
+// CaseFigures is the head's figures of one case on one machine, judged or not.
+type CaseFigures struct {
+	Case    string           `json:"case,omitempty"` // "" for the static tier
+	Machine string           `json:"machine,omitempty"`
+	Metrics evidence.Metrics `json:"metrics"`
+}
+
+// A Finding is one rule applied to one kernel and case.
+type Finding struct {
+	Rule     string          `json:"rule"`
+	Metric   string          `json:"metric,omitempty"`
+	Unit     string          `json:"unit,omitempty"`
+	Case     string          `json:"case,omitempty"`
+	Machine  string          `json:"machine,omitempty"`
+	Tier     evidence.Tier   `json:"tier,omitempty"`
+	Status   Status          `json:"status"`
+	Severity Severity        `json:"severity"`
+	Base     *evidence.Value `json:"base,omitempty"`
+	Head     *evidence.Value `json:"head,omitempty"`
+	Accepts  string          `json:"accepts,omitempty"` // "limit 0", "max_regression 2%"
+	Interval *Interval       `json:"interval,omitempty"`
+	Reason   string          `json:"reason"`
+	Tool     bool            `json:"tool_failure,omitempty"`
+}
+
+// An Interval is the estimated change of a time, relative, with its 95 %
+// interval and what the experiment could have seen.
+type Interval struct {
+	Estimate float64  `json:"estimate"`
+	Low      float64  `json:"low"`
+	High     float64  `json:"high"`
+	Pairs    int      `json:"pairs"`
+	MDE90    *float64 `json:"mde90,omitempty"`
+}
+
+// ExitCode is the process's exit status; it does not depend on the format in
+// which the verdict is shown.
+func (v *Verdict) ExitCode() int {
+	switch {
+	case v.Status == Fail:
+		return 1
+	case v.Status == Pass || v.Status == Warn:
+		return 0
+	case v.ToolFailure:
+		return 3
+	}
+	return 4
+}
+
+// Encode writes the verdict as indented JSON with a final newline.
+func (v *Verdict) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding the verdict: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// maxVerdict bounds a verdict.json.
+const maxVerdict = 64 << 20
+
+// ReadVerdict reads a verdict.json, strictly.
+func ReadVerdict(path string) (*Verdict, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxVerdict+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxVerdict {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxVerdict)
+	}
+	if err := evidence.RejectDuplicateKeys(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var v Verdict
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if v.Schema != VerdictSchema {
+		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", path, v.Schema, VerdictSchema)
+	}
+	return &v, nil
+}

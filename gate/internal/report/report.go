@@ -1,0 +1,106 @@
+// Package report renders a verdict. A renderer decides nothing: it is a
+// function of the verdict alone, and fails only when writing does.
+package report
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"unicode"
+
+	"github.com/kernelgate/gate/gate/internal/policy"
+)
+
+// Formats are the names that Write knows.
+var Formats = []string{"text", "json"}
+
+// Options say how a report may look.
+type Options struct {
+	Format  string
+	Color   bool
+	Verbose bool // passing findings too
+}
+
+// Write renders the verdict in one format.
+func Write(w io.Writer, v *policy.Verdict, o Options) error {
+	switch o.Format {
+	case "", "text":
+		return Text(w, v, o)
+	case "json":
+		data, err := v.Encode()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	return fmt.Errorf("there is no format %q: known are %s", o.Format, strings.Join(Formats, ", "))
+}
+
+// Clean makes text from outside safe to print: control, bidirectional and
+// invisible characters become visible. Line breaks are kept where a text may
+// have several lines.
+func Clean(s string, lines bool) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' && lines || r == '\t':
+			b.WriteRune(r)
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// headline says in one line what the run came to.
+func headline(v *policy.Verdict) string {
+	c := v.Counts
+	kernels := plural(c.Kernels, "kernel")
+	switch v.Status {
+	case policy.Fail:
+		return fmt.Sprintf("%d of %s failed", c.Failed, kernels)
+	case policy.Pass:
+		return fmt.Sprintf("%s passed", kernels)
+	case policy.Warn:
+		return fmt.Sprintf("%s passed, with warnings", kernels)
+	}
+	if c.Kernels == 0 {
+		return "no kernel was judged"
+	}
+	return fmt.Sprintf("%d of %s could not be decided", c.Undecided, kernels)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// order puts findings worst first and keeps the policy's order among equals.
+func order(findings []policy.Finding) []policy.Finding {
+	out := append([]policy.Finding(nil), findings...)
+	sort.SliceStable(out, func(i, j int) bool { return weight(out[i]) > weight(out[j]) })
+	return out
+}
+
+func weight(f policy.Finding) int {
+	switch f.Status {
+	case policy.Fail:
+		if f.Severity == policy.Warns {
+			return 2
+		}
+		return 4
+	case policy.Inconclusive:
+		return 3
+	case policy.Warn:
+		return 2
+	case policy.Pass:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,253 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/policy"
+)
+
+// Text writes the verdict for a terminal: worst kernel first, a line a
+// finding, the figures, and the command that leads here again.
+func Text(w io.Writer, v *policy.Verdict, o Options) error {
+	t := &text{o: o}
+	for _, k := range v.Kernels {
+		t.kernel(k)
+	}
+	t.figures(v)
+	t.evidence(v)
+	for _, n := range v.Notes {
+		t.line("note: %s", Clean(n, false))
+	}
+	t.line("reproduce: %s", Clean(v.Reproduce, false))
+	t.line("%s: %s", t.paint(v.Status.String(), v.Status), headline(v))
+	_, err := w.Write(t.out.Bytes())
+	return err
+}
+
+type text struct {
+	out bytes.Buffer
+	o   Options
+}
+
+func (t *text) line(format string, args ...any) {
+	fmt.Fprintf(&t.out, format+"\n", args...)
+}
+
+var colours = map[policy.Status]string{
+	policy.Fail: "31", policy.Inconclusive: "33", policy.Warn: "33", policy.Pass: "32", policy.NotCompared: "36",
+}
+
+func (t *text) paint(s string, status policy.Status) string {
+	if !t.o.Color {
+		return s
+	}
+	return "\x1b[1;" + colours[status] + "m" + s + "\x1b[0m"
+}
+
+func (t *text) kernel(k policy.KernelVerdict) {
+	arch := k.Arch
+	if k.State == policy.Gone {
+		arch = "—"
+	}
+	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), Clean(k.Name, false), arch, k.State)
+	shown := 0
+	for _, group := range grouped(order(k.Findings)) {
+		f := group.first
+		quiet := f.Status == policy.Pass || f.Status == policy.NotCompared
+		if quiet && !t.o.Verbose {
+			continue
+		}
+		shown++
+		t.finding(group)
+	}
+	if k.Detail != "" {
+		for _, l := range strings.Split(strings.TrimRight(Clean(k.Detail, true), "\n"), "\n") {
+			t.line("    %s", l)
+		}
+	}
+	if shown > 0 {
+		t.line("")
+	}
+}
+
+// A group is findings that say the same of several cases.
+type group struct {
+	first policy.Finding
+	cases []string
+}
+
+// grouped joins findings of one rule that differ only in their case, so that
+// one missing record is one line.
+func grouped(findings []policy.Finding) []group {
+	var out []group
+	for _, f := range findings {
+		if n := len(out); n > 0 && sameLine(out[n-1].first, f) {
+			out[n-1].cases = append(out[n-1].cases, f.Case)
+			continue
+		}
+		g := group{first: f}
+		if f.Case != "" {
+			g.cases = []string{f.Case}
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+func sameLine(a, b policy.Finding) bool {
+	return a.Rule == b.Rule && a.Status == b.Status && a.Reason == b.Reason && a.Machine == b.Machine &&
+		a.Case != "" && (a.Head == nil || !a.Head.Known()) && (b.Head == nil || !b.Head.Known())
+}
+
+func (t *text) finding(g group) {
+	f := g.first
+	word := f.Status.String()
+	if f.Severity == policy.Warns && f.Status == policy.Fail {
+		word = policy.Warn.String()
+	}
+	var parts []string
+	if f.Metric != "" {
+		parts = append(parts, f.Metric)
+	}
+	if len(g.cases) > 0 {
+		parts = append(parts, strings.Join(g.cases, ", "))
+	}
+	if move := movement(f); move != "" {
+		parts = append(parts, move)
+	}
+	if f.Accepts != "" {
+		parts = append(parts, f.Accepts)
+	}
+	where := ""
+	if len(parts) > 0 {
+		where = "  " + Clean(strings.Join(parts, "  "), false)
+	}
+	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), f.Status), Clean(f.Rule, false), where)
+	t.line("                %s", Clean(f.Reason, false))
+}
+
+// movement is "base → head" with units.
+func movement(f policy.Finding) string {
+	if f.Head == nil || !f.Head.Known() {
+		return ""
+	}
+	head := policy.Show(f.Head.Number, f.Unit)
+	if f.Base == nil || !f.Base.Known() {
+		return head
+	}
+	return policy.Show(f.Base.Number, f.Unit) + " → " + head
+}
+
+// columns of the table of figures.
+var columns = []struct{ title, metric, unit string }{
+	{"latency", "latency.typical", "ns"},
+	{"cold", "latency.cold_typical", "ns"},
+	{"regs", "ptxas.registers", ""},
+	{"spills", "ptxas.spill_bytes", "byte"},
+	{"stack", "ptxas.stack_bytes", "byte"},
+	{"occupancy", "ncu.achieved_occupancy", "%"},
+	{"bank conflicts", "ncu.shared_bank_conflicts", ""},
+	{"tensor pipe", "ncu.tensor_pipe_utilization", "%"},
+	{"rel. error", "check.relative_error", ""},
+}
+
+// figures prints the head's figures of every kernel and case, sorted by name.
+func (t *text) figures(v *policy.Verdict) {
+	var buf bytes.Buffer
+	tw := tabwriter.NewWriter(&buf, 0, 0, 2, ' ', 0)
+	fmt.Fprint(tw, "kernel\tcase")
+	for _, c := range columns {
+		fmt.Fprintf(tw, "\t%s", c.title)
+	}
+	fmt.Fprintln(tw)
+	rows := 0
+	for _, k := range byName(v.Kernels) {
+		var static evidence.Metrics
+		for _, c := range k.Figures {
+			if c.Case == "" {
+				static = c.Metrics
+			}
+		}
+		for _, c := range k.Figures {
+			if c.Case == "" && len(k.Figures) > 1 {
+				continue
+			}
+			rows++
+			fmt.Fprintf(tw, "%s\t%s", Clean(k.Name, false), dash(Clean(c.Case, false)))
+			for _, col := range columns {
+				fmt.Fprintf(tw, "\t%s", cell(static, c.Metrics, col.metric, col.unit))
+			}
+			fmt.Fprintln(tw)
+		}
+	}
+	tw.Flush()
+	if rows > 0 {
+		t.out.WriteByte('\n')
+		for _, l := range strings.Split(strings.TrimRight(buf.String(), "\n"), "\n") {
+			t.line("%s", strings.TrimRight(l, " "))
+		}
+		t.out.WriteByte('\n')
+	}
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "—"
+	}
+	return s
+}
+
+func cell(static, metrics evidence.Metrics, name, unit string) string {
+	v := metrics.Get(name)
+	if strings.HasPrefix(name, "ptxas.") {
+		v = static.Get(name)
+	}
+	if !v.Known() {
+		return "—"
+	}
+	return policy.Show(v.Number, unit)
+}
+
+func byName(kernels []policy.KernelVerdict) []policy.KernelVerdict {
+	out := slices.Clone(kernels)
+	slices.SortStableFunc(out, func(a, b policy.KernelVerdict) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
+	})
+	return out
+}
+
+// evidence says on what the verdict rests.
+func (t *text) evidence(v *policy.Verdict) {
+	c := v.Counts
+	t.line("kernels: %d unchanged, %d changed, %d new, %d gone", c.Unchanged, c.Changed, c.New, c.Gone)
+	t.line("evidence: %d measured now, %d reused, %d missing", c.Measured, c.Reused, c.Missing)
+	for _, m := range v.Machines {
+		when := m.Oldest
+		if m.Newest != m.Oldest {
+			when = m.Oldest + " to " + m.Newest
+		}
+		t.line("machine: %s (%s), evidence from %s", Clean(m.Description, false), m.Key, when)
+	}
+	t.line("%s", sides(v))
+}
+
+func sides(v *policy.Verdict) string {
+	head := "head: no commit"
+	if v.Head.Commit != "" {
+		head = "head: " + v.Head.Commit[:min(12, len(v.Head.Commit))]
+		if v.Head.Dirty {
+			head += " with uncommitted changes"
+		}
+	}
+	if v.Base.Commit == "" {
+		return head + "; base: none (" + Clean(v.Base.Why, false) + ")"
+	}
+	return fmt.Sprintf("%s; base: %s (%s)", head, v.Base.Commit[:min(12, len(v.Base.Commit))], Clean(v.Base.How, false))
+}

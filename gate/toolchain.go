@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+)
+
+func toolchainCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "toolchain",
+		Usage: "the CUDA compiler that gate brings along",
+		Subcommands: []*cli.Command{{
+			Name:  "install",
+			Usage: "install CUDA " + toolchain.Version + " into the user's cache, without root, through pip",
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "python", Usage: "the `PATH` of the python3 whose pip fetches the packages"},
+				&cli.BoolFlag{Name: "if-missing", Usage: "install only when no compiler is found"},
+			},
+			Action: installToolchain,
+		}},
+	}
+}
+
+func installToolchain(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return &usageError{"toolchain install takes no argument", ""}
+	}
+	cache, err := toolchain.CacheDir(environment)
+	if err != nil {
+		return err
+	}
+	if c.Bool("if-missing") {
+		tc, err := toolchain.FindCompiler(c.Context, toolchain.Options{Env: environment, CacheDir: cache})
+		if err == nil {
+			fmt.Fprintf(c.App.ErrWriter, "gate: nvcc %s is at %s\n", tc.Version, tc.NVCC)
+			return nil
+		}
+	}
+	tc, err := toolchain.Install(c.Context, toolchain.InstallOptions{CacheDir: cache, Python: c.String("python"), Env: environment,
+		Progress: func(line string) { fmt.Fprintf(c.App.ErrWriter, "gate: %s\n", line) }})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.App.Writer, tc.NVCC)
+	return nil
+}
