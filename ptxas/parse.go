@@ -24,7 +24,7 @@ const (
 // what is returned, not with the text around it.
 func Parse(r io.Reader, name string) (*Log, error) {
 	p := newParser(name)
-	lines := lineReader{r: bufio.NewReaderSize(r, maxLine)}
+	lines := newLineReader(r)
 	for {
 		line, err := lines.next()
 		p.line = lines.number
@@ -40,28 +40,50 @@ func Parse(r io.Reader, name string) (*Log, error) {
 	}
 }
 
-// A lineReader yields lines without their end and counts them.
+// A lineReader yields lines without their end and counts them. A line is valid
+// until the next one is read.
 type lineReader struct {
 	r      *bufio.Reader
+	long   []byte // a line that is longer than r's buffer
 	number int
 	torn   bool // the last line has no end
+}
+
+func newLineReader(r io.Reader) lineReader {
+	return lineReader{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
 var errLineTooLong = errors.New("line too long")
 
 func (l *lineReader) next() ([]byte, error) {
-	line, err := l.r.ReadSlice('\n')
 	l.number++
+	line, err := l.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		line, err = l.nextLong(line)
+	}
 	switch {
 	case err == nil:
 		return line[:len(line)-1], nil
 	case err == io.EOF && len(line) > 0:
 		l.torn = true
 		return line, nil
-	case err == bufio.ErrBufferFull:
-		return nil, errLineTooLong
 	}
 	return nil, err
+}
+
+// nextLong collects a line that is longer than the buffer.
+func (l *lineReader) nextLong(line []byte) ([]byte, error) {
+	l.long = append(l.long[:0], line...)
+	for {
+		line, err := l.r.ReadSlice('\n')
+		if len(l.long)+len(line) > maxLine {
+			return nil, errLineTooLong
+		}
+		l.long = append(l.long, line...)
+		if err != bufio.ErrBufferFull {
+			return l.long, err
+		}
+	}
 }
 
 func (p *parser) readError(err error) error {
@@ -96,8 +118,10 @@ func (p *parser) parseLine(line []byte, torn bool) error {
 		}
 		return nil
 	}
-	if _, _, second := findTag(body); second {
-		return p.scrambled("two records share a line")
+	if bytes.IndexByte(body, ':') >= 0 || bytes.IndexByte(body, '.') >= 0 { // cheap, and every tag has one
+		if _, _, second := findTag(body); second {
+			return p.scrambled("two records share a line")
+		}
 	}
 	if bytes.Contains(body, escapedQuote) {
 		body = bytes.ReplaceAll(body, escapedQuote, []byte("'"))

@@ -9,9 +9,10 @@ import (
 // come in a fixed order: an entry, its properties, its frame, its usage. What
 // breaks the order is refused, because mixed output breaks it.
 type parser struct {
-	file string
-	line int
-	log  *Log
+	file    string
+	line    int
+	log     *Log
+	entries chunked[Entry]
 
 	open      int  // index of the entry that waits for its usage, or -1
 	last      int  // index of the entry that callees belong to, or -1
@@ -21,9 +22,9 @@ type parser struct {
 	apart     bool // the latest record is a function's frame: a compile time behind it means that it was compiled separately
 	props     target
 
-	symbols map[string]symbol
+	symbols map[string]*symbol
+	keys    map[string]*occurrences
 	archs   map[string]string
-	seen    map[entryKey]int
 	at      map[mergeKey]int
 	records int
 	text    int
@@ -32,24 +33,45 @@ type parser struct {
 // A target is what the next frame (ptxas) or usage (linkers) belongs to.
 type target struct {
 	source Source // empty when there is none
-	symbol
+	*symbol
 	own  bool // the open entry itself
 	line int
 }
 
 // A symbol is a name and its key, kept once.
-type symbol struct{ name, key string }
+type symbol struct {
+	name, key string
+	seen      *occurrences // of the key
+}
 
-type entryKey struct {
-	source    Source
-	arch, key string
+// occurrences count the entries of one key. A key has few of them.
+type occurrences []struct {
+	source Source
+	arch   string
+	n      int
+}
+
+// next counts one more entry and returns its number.
+func (o *occurrences) next(source Source, arch string) int {
+	for i := range *o {
+		if x := &(*o)[i]; x.source == source && x.arch == arch {
+			x.n++
+			return x.n
+		}
+	}
+	*o = append(*o, struct {
+		source Source
+		arch   string
+		n      int
+	}{source, arch, 1})
+	return 1
 }
 
 func newParser(file string) *parser {
 	return &parser{
 		file: file, log: &Log{}, open: -1, last: -1,
-		symbols: map[string]symbol{}, archs: map[string]string{},
-		seen: map[entryKey]int{}, at: map[mergeKey]int{},
+		symbols: map[string]*symbol{}, keys: map[string]*occurrences{},
+		archs: map[string]string{}, at: map[mergeKey]int{},
 	}
 }
 
@@ -83,15 +105,11 @@ func (p *parser) entry(source Source, body []byte) error {
 }
 
 // push appends an entry and returns its index.
-func (p *parser) push(source Source, sym symbol, arch []byte) int {
-	a := p.arch(arch)
-	k := entryKey{source, a, sym.key}
-	p.seen[k]++
-	p.log.Entries = append(p.log.Entries, Entry{
-		Source: source, Arch: a, Name: sym.name, Key: sym.key,
-		Occurrence: p.seen[k], Line: p.line,
-	})
-	return len(p.log.Entries) - 1
+func (p *parser) push(source Source, sym *symbol, arch []byte) int {
+	e := p.entries.add()
+	e.Source, e.Arch, e.Name, e.Key, e.Line = source, p.arch(arch), sym.name, sym.key, p.line
+	e.Occurrence = sym.seen.next(source, e.Arch)
+	return p.entries.n - 1
 }
 
 // splitEntry takes 'NAME' for 'ARCH' apart. A name can hold quotes. Very old
@@ -106,8 +124,11 @@ func splitEntry(s []byte) (name, arch []byte, ok bool) {
 	if i < 0 {
 		return s[1 : len(s)-1], nil, true
 	}
+	if i == 0 || i+len(mark) >= len(s) {
+		return nil, nil, false
+	}
 	name, arch = s[1:i], s[i+len(mark):len(s)-1]
-	return name, arch, len(name) > 0 && isArch(arch)
+	return name, arch, isArch(arch)
 }
 
 // complete reports an entry or properties that still wait for figures.
@@ -116,7 +137,7 @@ func (p *parser) complete(event string) error {
 		return p.scrambled(fmt.Sprintf("%s, but the properties of %s (line %d) have no figures", event, shorten(p.props.name), p.props.line))
 	}
 	if p.open >= 0 && !p.failed {
-		e := &p.log.Entries[p.open]
+		e := p.entries.at(p.open)
 		return p.scrambled(fmt.Sprintf("%s, but entry %s (line %d) has no register count", event, shorten(e.Name), e.Line))
 	}
 	p.open = -1
@@ -144,7 +165,7 @@ func (p *parser) properties(source Source, body []byte) error {
 		return err
 	}
 	p.props = target{source: source, symbol: sym, line: p.line}
-	if source == SourcePtxas && p.open >= 0 && p.log.Entries[p.open].Name == sym.name {
+	if source == SourcePtxas && p.open >= 0 && p.entries.at(p.open).Name == sym.name {
 		p.props.own = true
 	}
 	return nil
@@ -183,7 +204,7 @@ func (p *parser) frame(line []byte) error {
 	if !t.own {
 		return p.function(t, f)
 	}
-	e := &p.log.Entries[p.open]
+	e := p.entries.at(p.open)
 	if e.StackBytes.Known {
 		return p.scrambled("properties of " + shorten(e.Name) + " are there twice")
 	}
@@ -209,7 +230,7 @@ func (p *parser) function(t target, f frame) error {
 	if owner < 0 {
 		p.unitFuncs = append(p.unitFuncs, fn)
 	} else {
-		e := &p.log.Entries[owner]
+		e := p.entries.at(owner)
 		e.Callees = append(e.Callees, fn)
 	}
 	p.apart = p.open < 0
@@ -227,7 +248,7 @@ func (p *parser) compileTime() error {
 	if p.last < 0 {
 		return nil
 	}
-	e := &p.log.Entries[p.last]
+	e := p.entries.at(p.last)
 	n := len(e.Callees) - 1
 	p.unitFuncs = append(p.unitFuncs, e.Callees[n])
 	e.Callees = e.Callees[:n:n]
@@ -254,7 +275,7 @@ func (p *parser) used(source Source, body []byte, torn bool) error {
 	if !torn { // a line without its end may lack fields, too
 		u.absentIsZero()
 	}
-	u.fill(&p.log.Entries[p.open])
+	u.fill(p.entries.at(p.open))
 	p.open, p.last, p.apart = -1, p.open, false
 	return nil
 }
@@ -268,7 +289,7 @@ func (p *parser) linkerUsed(source Source, u *usage) error {
 		return err
 	}
 	i := p.push(source, p.props.symbol, u.arch)
-	e := &p.log.Entries[i]
+	e := p.entries.at(i)
 	e.Line = p.props.line
 	u.fill(e)
 	e.CumulativeStackBytes = u.stack // the linker knows the calls: its figure is the deepest chain
@@ -298,16 +319,15 @@ func (p *parser) endUnit(event string) error {
 	if err := p.complete(event); err != nil {
 		return err
 	}
-	entries := p.log.Entries[p.unitStart:]
-	for i := range entries {
-		if entries[i].Source == SourcePtxas {
-			entries[i].UnitFunctions = p.unitFuncs
+	for i := p.unitStart; i < p.entries.n; i++ {
+		if e := p.entries.at(i); e.Source == SourcePtxas {
+			e.UnitFunctions = p.unitFuncs
 		}
 	}
-	if len(entries) == 0 {
+	if p.unitStart == p.entries.n {
 		p.log.Functions = append(p.log.Functions, p.unitFuncs...)
 	}
-	p.unitStart, p.unitFuncs, p.last, p.apart = len(p.log.Entries), nil, -1, false
+	p.unitStart, p.unitFuncs, p.last, p.apart = p.entries.n, nil, -1, false
 	return nil
 }
 
@@ -316,9 +336,10 @@ func (p *parser) finish() (*Log, error) {
 	if err := p.endUnit("the text ends"); err != nil {
 		return nil, err
 	}
-	if len(p.log.Entries) == 0 {
+	if p.entries.n == 0 {
 		return nil, p.noEntries()
 	}
+	p.log.Entries = p.entries.flatten()
 	return p.log, nil
 }
 
@@ -341,15 +362,19 @@ func (p *parser) noEntries() error {
 }
 
 // symbol returns the kept copy of a name and its key.
-func (p *parser) symbol(name []byte) (symbol, error) {
+func (p *parser) symbol(name []byte) (*symbol, error) {
 	if s, ok := p.symbols[string(name)]; ok {
 		return s, nil
 	}
 	if len(name) == 0 || len(name) > maxName {
-		return symbol{}, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
+		return nil, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
 	}
-	s := symbol{name: string(name)}
+	s := &symbol{name: string(name)}
 	s.key = Key(s.name)
+	if s.seen = p.keys[s.key]; s.seen == nil {
+		s.seen = new(occurrences)
+		p.keys[s.key] = s.seen
+	}
 	p.symbols[s.name] = s
 	return s, p.keep(len(s.name))
 }

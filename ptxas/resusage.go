@@ -1,7 +1,6 @@
 package ptxas
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -68,7 +67,7 @@ func (f *ResourceFunction) StaticSharedBytes() Count {
 // that cannot be read a *SyntaxError.
 func ParseResourceUsage(r io.Reader, name string) (*ResourceUsage, error) {
 	p := resourceParser{parser: newParser(name)}
-	lines := lineReader{r: bufio.NewReaderSize(r, maxLine)}
+	lines := newLineReader(r)
 	for {
 		line, err := lines.next()
 		p.line = lines.number
@@ -86,11 +85,11 @@ func ParseResourceUsage(r io.Reader, name string) (*ResourceUsage, error) {
 
 type resourceParser struct {
 	*parser
-	usage   ResourceUsage
-	current []byte // architecture of the section
-	pending bool   // the last function waits for its figures
-	inside  bool   // "Resource usage:" was seen since the last section began
-	section bool   // any "Resource usage:" was seen
+	functions chunked[ResourceFunction]
+	current   []byte // architecture of the section
+	pending   bool   // the last function waits for its figures
+	inside    bool   // "Resource usage:" was seen since the last section began
+	section   bool   // any "Resource usage:" was seen
 }
 
 func (p *resourceParser) parseLine(line []byte, torn bool) error {
@@ -122,7 +121,7 @@ func (p *resourceParser) settled() error {
 	if !p.pending {
 		return nil
 	}
-	f := p.usage.Functions[len(p.usage.Functions)-1]
+	f := p.functions.at(p.functions.n - 1)
 	return p.syntaxError(fmt.Sprintf("function %s (line %d) has no figures", shorten(f.Name), f.Line), "")
 }
 
@@ -149,12 +148,9 @@ func (p *resourceParser) function(s []byte) error {
 	if err := p.count(); err != nil {
 		return err
 	}
-	arch := p.parser.arch(p.current)
-	k := entryKey{"", arch, sym.key}
-	p.seen[k]++
-	p.usage.Functions = append(p.usage.Functions, ResourceFunction{
-		Arch: arch, Name: sym.name, Key: sym.key, Occurrence: p.seen[k], Line: p.line,
-	})
+	f := p.functions.add()
+	f.Arch, f.Name, f.Key, f.Line = p.parser.arch(p.current), sym.name, sym.key, p.line
+	f.Occurrence = sym.seen.next("", f.Arch)
 	p.pending = true
 	return nil
 }
@@ -165,7 +161,7 @@ func (p *resourceParser) figures(s []byte, torn bool) error {
 		return p.syntaxError("figures without a function", "")
 	}
 	p.pending = false
-	f := &p.usage.Functions[len(p.usage.Functions)-1]
+	f := p.functions.at(p.functions.n - 1)
 	for field := range bytes.FieldsSeq(s) {
 		if !f.add(field) {
 			return p.syntaxError(fmt.Sprintf("unreadable field %q", shorten(string(field))), "")
@@ -232,8 +228,8 @@ func (p *resourceParser) finish() (*ResourceUsage, error) {
 	if err := p.settled(); err != nil {
 		return nil, err
 	}
-	if len(p.usage.Functions) > 0 {
-		return &p.usage, nil
+	if p.functions.n > 0 {
+		return &ResourceUsage{Functions: p.functions.flatten()}, nil
 	}
 	e := &NoEntriesError{File: p.file, Reason: NoResourceUsage}
 	if p.section {

@@ -12,12 +12,16 @@ var (
 	wordPtxas  = []byte("ptxas")
 	wordNvlink = []byte("nvlink")
 	wordInfo   = []byte("info")
+	commonTag  = []byte("ptxas info    : ") // nine lines in ten of a log begin so
 )
 
 // findTag returns the first tag of a line and what follows it. A tag can stand
 // behind time stamps, job numbers and other prefixes. The bare "info    :" of
 // the driver's linker is too weak a mark for that and is not found here.
 func findTag(line []byte) (tag, []byte, bool) {
+	if bytes.HasPrefix(line, commonTag) {
+		return tag{SourcePtxas, SeverityInfo}, trimLeft(line[len(commonTag):]), true
+	}
 	p, n := bytes.Index(line, wordPtxas), bytes.Index(line, wordNvlink)
 	for p >= 0 || n >= 0 {
 		source, at, size := SourcePtxas, p, len(wordPtxas)
