@@ -41,6 +41,7 @@ func Install(ctx context.Context, o InstallOptions) (*Toolchain, error) {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
 	if t, err := o.installed(ctx); err == nil {
+		o.sweep()
 		return t, nil
 	}
 	unlock, err := o.lock(ctx)
@@ -70,6 +71,8 @@ func (o InstallOptions) check() error {
 
 // toolchains is the folder of all installed compilers.
 func (o InstallOptions) toolchains() string { return filepath.Join(o.CacheDir, "toolchains") }
+
+func (o InstallOptions) lockPath() string { return filepath.Join(o.toolchains(), ".lock") }
 
 func (o InstallOptions) say(format string, args ...any) {
 	if o.Progress != nil {
@@ -110,7 +113,7 @@ func (o InstallOptions) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(o.toolchains(), 0o755); err != nil {
 		return nil, err
 	}
-	l := flock.New(filepath.Join(o.toolchains(), ".lock"))
+	l := flock.New(o.lockPath())
 	ok, err := l.TryLock()
 	if err == nil && !ok {
 		o.say("waiting for another gate that is installing the compiler")
@@ -122,18 +125,39 @@ func (o InstallOptions) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { l.Unlock() }, nil
 }
 
+// leftovers are the folders of runs that were killed, or that are at work.
+func (o InstallOptions) leftovers() []string {
+	entries, err := os.ReadDir(o.toolchains())
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			list = append(list, filepath.Join(o.toolchains(), e.Name()))
+		}
+	}
+	return list
+}
+
 // removeLeftovers removes what killed runs left behind. Only the holder of the
 // lock has such folders, so none is in use; one that cannot be removed only
 // costs room.
 func (o InstallOptions) removeLeftovers() {
-	entries, err := os.ReadDir(o.toolchains())
-	if err != nil {
+	for _, dir := range o.leftovers() {
+		os.RemoveAll(dir)
+	}
+}
+
+// sweep removes leftovers unless somebody is at work.
+func (o InstallOptions) sweep() {
+	if len(o.leftovers()) == 0 {
 		return
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
-			os.RemoveAll(filepath.Join(o.toolchains(), e.Name()))
-		}
+	l := flock.New(o.lockPath())
+	if ok, err := l.TryLock(); err == nil && ok {
+		o.removeLeftovers()
+		l.Unlock()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -23,7 +24,7 @@ const (
 	networkHint = "pip reads its own configuration: check PIP_INDEX_URL, proxy and certificates with `python3 -m pip config list`"
 )
 
-// A PipError says how pip failed, in pip's own last words.
+// A PipError says how pip failed.
 type PipError struct {
 	Command []string
 	Output  string // the end of what it printed
@@ -32,11 +33,22 @@ type PipError struct {
 }
 
 func (e *PipError) Error() string {
-	msg := fmt.Sprintf("%s failed: %v", strings.Join(e.Command, " "), e.Err)
-	if e.Output != "" {
-		msg += "\n" + e.Output
+	msg := fmt.Sprintf("pip failed: %v", e.Err)
+	if why := e.why(); why != "" {
+		msg += ": " + why
 	}
 	return msg
+}
+
+// why is pip's last line that calls itself an error, else its last line.
+func (e *PipError) why() string {
+	rows := strings.Split(strings.TrimSpace(e.Output), "\n")
+	for _, row := range slices.Backward(rows) {
+		if why, ok := strings.CutPrefix(strings.TrimSpace(row), "ERROR: "); ok {
+			return why
+		}
+	}
+	return strings.TrimSpace(rows[len(rows)-1])
 }
 
 func (e *PipError) Unwrap() error { return e.Err }
@@ -85,20 +97,30 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 	if err := executable(python); err != nil {
 		return "", &UnusableError{What: "python", Source: SourceFlag, Path: python, Err: err, Hint: pythonHint}
 	}
+	if with, err := withPip(ctx, python); err == nil || ctx.Err() != nil {
+		return with, err
+	}
 	quiet := o
 	quiet.Progress = nil
-	pipErr := quiet.run(ctx, o.childEnv(), python, "-m", "pip", "--version")
-	if pipErr == nil {
-		return python, nil
-	}
-	if ctx.Err() != nil {
-		return "", pipErr
-	}
 	venv := filepath.Join(temp, "venv")
 	if err := quiet.run(ctx, o.childEnv(), python, "-m", "venv", venv); err != nil {
 		return "", &UnusableError{What: "python", Source: SourcePath, Path: python, Err: errors.New("it has neither pip nor venv"), Hint: pipHint}
 	}
-	return filepath.Join(venv, "bin", "python3"), nil
+	return withPip(ctx, filepath.Join(venv, "bin", "python3"))
+}
+
+// withPip returns the interpreter behind python if it has pip. Behind, because
+// a version manager's python3 is a script that starts the interpreter as its
+// child, and a child's child does not die with gate.
+func withPip(ctx context.Context, python string) (string, error) {
+	out, err := ask(ctx, python, "-c", "import sys, pip; print(sys.executable)")
+	if err != nil {
+		return "", err
+	}
+	if behind := firstLine(out); filepath.IsAbs(behind) && executable(behind) == nil {
+		return behind, nil
+	}
+	return python, nil
 }
 
 func (o InstallOptions) pathList() string { return Options{Env: o.Env}.env("PATH") }
