@@ -75,9 +75,9 @@ func (f formula) join(acc, n float64, i int) float64 {
 }
 
 // fits says whether a counter's unit can stand behind a metric's. Time must be
-// printed as such, or a unit that this package does not know would pass as ns.
-// Other units are not compared: ncu prints bytes for some counts, and a
-// .ncu-rep holds no units at all.
+// known as such, or a unit that this package has not heard of would pass as ns.
+// Other units are not compared: ncu prints byte for some counts, and a .ncu-rep
+// holds no units at all.
 func fits(printed, unit string) bool {
-	return unit != "ns" || printed == "ns" || printed == ""
+	return unit != "ns" || printed == "ns"
 }

@@ -20,7 +20,7 @@ func splitInstances(text string) (scalar, list string) {
 }
 
 // parseInstances reads the list inside the parentheses.
-func parseInstances(list, unit string) ([]Instance, error) {
+func parseInstances(list string, u unit) ([]Instance, error) {
 	if list == "" {
 		return nil, nil
 	}
@@ -31,7 +31,7 @@ func parseInstances(list, unit string) ([]Instance, error) {
 		if i := strings.LastIndex(p, ": "); i >= 0 {
 			in.Key, p = p[:i], p[i+2:]
 		}
-		v, err := parseCell(p, unit)
+		v, err := parseCell(p, u)
 		if err != nil {
 			return nil, err
 		}

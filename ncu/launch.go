@@ -19,18 +19,20 @@ type Message struct {
 // cells when they are asked for and remember where they lie, so a Launch is
 // not for use by several goroutines at once.
 type Launch struct {
-	ID      int    // restarts in every report
-	Process int    // process id as printed
-	Kernel  string // as printed
-	Key     string // NameKey(Kernel): the name that survives a rebuild
-	Device  int
-	CC      string // compute capability, such as "9.0"; "" when the file does not say
-	Context int
-	Stream  int
-	Block   [3]int // threads per block; zero in files of 2022 and before
-	Grid    [3]int // blocks; zero in files of 2022 and before
-	Rules   []Rule // what ncu's own rules found; only details pages and .ncu-rep
-	Line    int    // line of the first row; 0 for a .ncu-rep
+	ID       int    // restarts in every report
+	Process  int    // process id as printed
+	Kernel   string // as printed
+	Mangled  string // only a .ncu-rep has it
+	Key      string // NameKey(Kernel): the name that survives a rebuild
+	Device   int
+	CC       string // compute capability, such as "9.0"; "" when the file does not say
+	Context  int
+	Stream   int
+	Block    [3]int    // threads per block; zero in files of 2022 and before
+	Grid     [3]int    // blocks; zero in files of 2022 and before
+	Sections []Section // only a .ncu-rep has the definitions
+	Rules    []Rule    // what ncu's own rules found; only details pages and .ncu-rep
+	Line     int       // line of the first row; 0 for a .ncu-rep
 
 	file   string
 	values values
@@ -42,14 +44,16 @@ type values interface {
 	metric(name string) (cell, bool)
 	label(section, label string) (cell, bool)
 	names() []string
+	each(do func(name string, c cell) error) error
 }
 
 // A cell is a value that is not parsed yet, or one that needs no parsing.
 type cell struct {
-	text, unit string
-	line       int
-	parsed     *Value
-	instances  []Instance
+	text   string
+	unit   unit
+	line   int
+	parsed *Value // of a .ncu-rep
+	wire   []byte // the metric as stored, when it has instances
 }
 
 // An Instance is one element of a metric that has several, such as the samples
@@ -73,16 +77,23 @@ type Rule struct {
 // Session holds what a .ncu-rep says about the run. Host names, user names,
 // paths, addresses, the command line and embedded code are never kept.
 type Session struct {
-	Version     string // of Nsight Compute
-	CUDAVersion string
-	Attributes  []Attribute // of the devices, sorted by device and name
+	Version       string // of Nsight Compute, such as 2025.1.0.0
+	CUDAVersion   string
+	DriverVersion string
+	Devices       []Device
 }
 
-// An Attribute is one property of a device in a .ncu-rep.
+// A Device is one GPU of the run.
+type Device struct {
+	Index      int
+	Name       string
+	Attributes []Attribute // sorted by name
+}
+
+// An Attribute is one property of a device.
 type Attribute struct {
-	Device int
-	Name   string // such as multiprocessor_count
-	Value  Value
+	Name  string // such as device__attribute_multiprocessor_count
+	Value Value
 }
 
 // Metric returns the value of a counter by its name, such as
@@ -113,11 +124,14 @@ func (l *Launch) Instances(name string) ([]Instance, error) {
 	if !ok {
 		return nil, nil
 	}
+	var out []Instance
+	var err error
 	if c.parsed != nil {
-		return c.instances, nil
+		out, err = wireInstances(c.wire)
+	} else {
+		_, list := splitInstances(c.text)
+		out, err = parseInstances(list, c.unit)
 	}
-	_, list := splitInstances(c.text)
-	out, err := parseInstances(list, c.unit)
 	if err != nil {
 		return nil, l.refuse(name, c, err)
 	}

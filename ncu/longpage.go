@@ -124,7 +124,7 @@ func (t *longTable) add(line int) error {
 		return fmt.Errorf("launch %d has more than %d rows", t.launch.ID, maxRows)
 	}
 	if f[1] != "" {
-		row := longRow{section: f[0], label: f[1], cell: cell{unit: f[2], text: f[3], line: line}}
+		row := longRow{section: f[0], label: f[1], cell: cell{unit: baseUnit(f[2]), text: f[3], line: line}}
 		if err := t.values.add(row); err != nil {
 			return err
 		}
@@ -230,4 +230,13 @@ func (v *longValues) names() []string {
 	}
 	sort.Strings(out)
 	return out
+}
+
+func (v *longValues) each(do func(name string, c cell) error) error {
+	for _, r := range v.rows {
+		if err := do(r.label, r.cell); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -19,7 +19,8 @@ var unstable = []struct {
 	{"_INTERNAL_", regexp.MustCompile(`\d*_INTERNAL_(?:[0-9a-f]{8}_)?\d+_\w+?_[0-9a-f]{8}(?:_\d+)?`), "_INTERNAL_"},
 	{"__nv_static_", regexp.MustCompile(`__nv_static_\d+__[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:_\d+)?_`), "__nv_static_"},
 	// CUB and Thrust put their version and the list of architectures into a namespace.
-	{"_", regexp.MustCompile(`\d*(CUB|THRUST)_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "$1"},
+	{"CUB_", regexp.MustCompile(`\d*CUB_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "CUB"},
+	{"THRUST_", regexp.MustCompile(`\d*THRUST_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "THRUST"},
 	// The compiler numbers clones of a function.
 	{"$", regexp.MustCompile(`\$\d+`), ""},
 	// Numba appends a counter and the encoded compile options.

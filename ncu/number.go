@@ -12,30 +12,88 @@ var (
 	errHalfKnown = errors.New("is neither a number in a known notation nor a word")
 )
 
-// parseCell reads one printed metric value. The unit is the printed one; the
-// result is in the base unit. A cell that could mean two numbers is an error,
-// because a guess is wrong by a factor of 1000.
-func parseCell(text, unit string) (Value, error) {
+// parseCell reads one printed metric value; the result is in the base unit. A
+// cell that could mean two numbers is an error, because a guess is wrong by a
+// factor of 1000.
+func parseCell(text string, u unit) (Value, error) {
+	if n, ok := fastNumber(text, u.exp); ok {
+		return Value{Kind: Number, Number: n, Unit: u.base}, nil
+	}
 	scalar, _ := splitInstances(text)
 	if v, ok := absentCell(scalar); ok {
 		return v, nil
 	}
 	if !numberLike(scalar) {
-		return Value{Kind: Text, Text: text, Unit: unit}, nil
+		return Value{Kind: Text, Text: text, Unit: u.base}, nil
 	}
 	plain, err := plainNumber(scalar)
 	if err != nil {
 		return Value{}, err
 	}
-	base, exp := baseUnit(unit)
-	n, err := scaled(plain, exp)
+	n, err := scaled(plain, u.exp)
 	if err != nil {
 		return Value{}, errHalfKnown
 	}
 	if math.IsInf(n, 0) {
 		return missing(ReasonInfinite), nil
 	}
-	return Value{Kind: Number, Number: n, Unit: base}, nil
+	return Value{Kind: Number, Number: n, Unit: u.base}, nil
+}
+
+// powers are the powers of ten that a float64 holds exactly.
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// fastNumber reads the commonest notation, digits with commas between groups of
+// three and a decimal point, times ten to the power exp. At most 15 digits and
+// one multiplication or division of exact operands give the nearest float64, as
+// the slower way does. Everything else is left to that.
+func fastNumber(s string, exp int) (float64, bool) {
+	neg := len(s) > 0 && s[0] == '-'
+	if neg {
+		s = s[1:]
+	}
+	var mantissa uint64
+	digits, group, point, grouped := 0, 0, -1, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			mantissa = mantissa*10 + uint64(c-'0')
+			digits++
+			group++
+		case c == ',' && point < 0 && (grouped && group == 3 || !grouped && group > 0 && group <= 3 && s[0] != '0'):
+			grouped, group = true, 0
+		case c == '.' && point < 0 && digits > 0 && (!grouped || group == 3):
+			point = digits
+		default:
+			return 0, false
+		}
+	}
+	decimals := 0
+	switch {
+	case digits == 0 || digits > 15:
+		return 0, false
+	case point < 0 && grouped && group != 3:
+		return 0, false
+	case point >= 0:
+		decimals = digits - point
+		if decimals == 0 || decimals == 3 && !grouped && point <= 3 && s[0] != '0' {
+			return 0, false
+		}
+	}
+	n := float64(mantissa)
+	switch e := exp - decimals; {
+	case e < -22 || e > 22:
+		return 0, false
+	case e < 0:
+		n /= powers[-e]
+	default:
+		n *= powers[e]
+	}
+	if neg {
+		n = -n
+	}
+	return n, true
 }
 
 // scaled parses plain times ten to the power exp. The power goes into the text,

@@ -8,11 +8,16 @@ import (
 // A rawTable is a raw page: one row of names, one of units, one per launch.
 type rawTable struct {
 	*header
-	units  []string       // nil until the units row was read
-	metric map[string]int // metric columns by name
-	sorted []string
+	units  []unit         // nil until the units row was read
+	metric map[string]int // places of the metric columns
+	sorted []column       // metric columns by name
 	order  order
 	fixed  []string // scratch for the leading fields
+}
+
+type column struct {
+	name string
+	at   int
 }
 
 func newRawTable(h *header) (*rawTable, error) {
@@ -25,12 +30,12 @@ func newRawTable(h *header) (*rawTable, error) {
 			return nil, fmt.Errorf("metric %q occurs twice in the header", c)
 		}
 		t.metric[c] = i
-		t.sorted = append(t.sorted, c)
+		t.sorted = append(t.sorted, column{c, i})
 	}
 	if len(t.metric) == 0 {
 		return nil, fmt.Errorf("the table has no metric columns")
 	}
-	sort.Strings(t.sorted)
+	sort.Slice(t.sorted, func(i, j int) bool { return t.sorted[i].name < t.sorted[j].name })
 	return t, nil
 }
 
@@ -68,9 +73,9 @@ func (t *rawTable) setUnits(r *rawRow) error {
 			return fmt.Errorf("the row of units is missing: column %q is not empty in the row after the header", c)
 		}
 	}
-	t.units = make([]string, len(t.columns))
+	t.units = make([]unit, len(t.columns))
 	for i := range t.columns {
-		t.units[i] = r.field(i)
+		t.units[i] = baseUnit(r.field(i))
 	}
 	return nil
 }
@@ -82,41 +87,31 @@ func (t *rawTable) flush() (*Launch, error) {
 	return nil, nil
 }
 
-// fieldStarts appends the place of every field of a row.
+// fieldStarts appends the place of every field of a row. Nearly all fields are
+// text in quotes without quotes inside, and are passed over here; nextField
+// judges the others.
 func fieldStarts(dst []uint32, row string) ([]uint32, error) {
-	rest := row
-	for {
-		dst = append(dst, uint32(len(row)-len(rest)))
-		if n := plainField(rest); n > 0 {
-			rest = rest[n:]
-			continue
+	for i := 0; ; {
+		dst = append(dst, uint32(i))
+		if i < len(row) && row[i] == '"' {
+			end := i + 1
+			for end < len(row) && row[end] != '"' {
+				end++
+			}
+			if end+1 < len(row) && row[end+1] == ',' {
+				i = end + 2
+				continue
+			}
 		}
-		_, after, more, err := nextField(rest)
+		_, rest, more, err := nextField(row[i:])
 		if err != nil {
 			return nil, err
 		}
 		if !more {
 			return dst, nil
 		}
-		rest = after
+		i = len(row) - len(rest)
 	}
-}
-
-// plainField returns the length of a leading `"text",` without quotes inside,
-// or 0. It is the whole of nearly every row.
-func plainField(s string) int {
-	if len(s) < 3 || s[0] != '"' {
-		return 0
-	}
-	for i := 1; i+1 < len(s); i++ {
-		if s[i] == '"' {
-			if s[i+1] == ',' {
-				return i + 2
-			}
-			return 0
-		}
-	}
-	return 0
 }
 
 // A rawRow is the row of one launch, split but not parsed.
@@ -138,9 +133,28 @@ func (r *rawRow) metric(name string) (cell, bool) {
 	if !ok {
 		return cell{}, false
 	}
-	return cell{text: r.field(i), unit: r.table.units[i], line: r.line}, true
+	return r.cell(i), true
+}
+
+func (r *rawRow) cell(i int) cell {
+	return cell{text: r.field(i), unit: r.table.units[i], line: r.line}
 }
 
 func (r *rawRow) label(string, string) (cell, bool) { return cell{}, false }
 
-func (r *rawRow) names() []string { return append([]string(nil), r.table.sorted...) }
+func (r *rawRow) names() []string {
+	out := make([]string, len(r.table.sorted))
+	for i, c := range r.table.sorted {
+		out[i] = c.name
+	}
+	return out
+}
+
+func (r *rawRow) each(do func(name string, c cell) error) error {
+	for _, c := range r.table.sorted {
+		if err := do(c.name, r.cell(c.at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -68,21 +68,12 @@ func Read(r io.Reader, name string) (*Report, error) {
 	}
 }
 
-// check parses every named cell of the launch.
+// check parses every cell of the launch.
 func (l *Launch) check() error {
-	for _, name := range l.values.names() {
-		if _, err := l.Metric(name); err != nil {
-			return err
-		}
-	}
-	if v, ok := l.values.(*longValues); ok {
-		for _, r := range v.rows {
-			if _, err := l.Label(r.section, r.label); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l.values.each(func(name string, c cell) error {
+		_, err := l.parse(name, c, true)
+		return err
+	})
 }
 
 // refuse makes the error for a cell that cannot be read.

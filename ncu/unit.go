@@ -18,28 +18,34 @@ var scaledNouns = map[string]bool{
 	"cycle": true, "warp": true, "thread": true, "block": true,
 }
 
-// baseUnit returns the base unit of a printed unit and the power of ten that
-// turns a value in the printed unit into one in the base unit.
-func baseUnit(unit string) (base string, exp int) {
-	if plainUnits[unit] {
-		return unit, 0
+// A unit is a base unit and the power of ten that turns a value in the printed
+// unit into one in the base unit.
+type unit struct {
+	base string
+	exp  int
+}
+
+// baseUnit returns the base unit of a printed unit.
+func baseUnit(printed string) unit {
+	if plainUnits[printed] {
+		return unit{printed, 0}
 	}
-	if exp, ok := timeUnits[unit]; ok {
-		return "ns", exp
+	if exp, ok := timeUnits[printed]; ok {
+		return unit{"ns", exp}
 	}
-	num, den, ratio := strings.Cut(unit, "/")
+	num, den, ratio := strings.Cut(printed, "/")
+	base, exp := scaledNoun(num)
 	if !ratio {
-		return scaledNoun(unit)
+		return unit{base, exp}
 	}
-	base, exp = scaledNoun(num)
 	if power, ok := timeUnits[den]; ok {
 		if base == "cycle" { // cycles per time are a frequency
-			return "hz", exp + 9 - power
+			return unit{"hz", exp + 9 - power}
 		}
-		return base + "/s", exp + 9 - power
+		return unit{base + "/s", exp + 9 - power}
 	}
 	den, power := scaledNoun(den)
-	return base + "/" + den, exp - power
+	return unit{base + "/" + den, exp - power}
 }
 
 // plainUnits holds the commonest units that need no work.
@@ -49,13 +55,13 @@ var plainUnits = map[string]bool{
 }
 
 // scaledNoun splits a prefix off a unit that can carry one.
-func scaledNoun(unit string) (noun string, exp int) {
-	if len(unit) < 2 || scaledNouns[unit] {
-		return unit, 0
+func scaledNoun(name string) (noun string, exp int) {
+	if len(name) < 2 || scaledNouns[name] {
+		return name, 0
 	}
-	power, ok := prefixes[unit[0]]
-	if ok && scaledNouns[unit[1:]] {
-		return unit[1:], power
+	power, ok := prefixes[name[0]]
+	if ok && scaledNouns[name[1:]] {
+		return name[1:], power
 	}
-	return unit, 0
+	return name, 0
 }

@@ -1,0 +1,163 @@
+package ncu_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/kernelgate/gate/ncu"
+)
+
+const benchSize = 200 << 20
+
+// benchFile writes a raw page of benchSize bytes: the recording of an H200 with
+// its 18 launches repeated under new ids.
+func benchFile(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("ncu-bench-%d.csv", benchSize))
+	if st, err := os.Stat(path); err == nil && st.Size() >= benchSize {
+		return path
+	}
+	head, rows := rawPage(tb)
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	n, _ := w.Write(head)
+	for id := 0; n < benchSize; id++ {
+		row := rows[id%len(rows)]
+		k, _ := fmt.Fprintf(w, "%q%s\n", strconv.Itoa(id), row[bytes.IndexByte(row, ','):])
+		n += k
+	}
+	if err := w.Flush(); err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// rawPage returns the recording up to its units row, and its launches.
+func rawPage(tb testing.TB) (head []byte, rows [][]byte) {
+	f, err := os.Open("testdata/h200-2025.3.1/raw-full.csv.gz")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all, err := io.ReadAll(z)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i := bytes.Index(all, []byte("\n\"0\","))
+	return all[:i+1], bytes.Split(bytes.TrimSpace(all[i+1:]), []byte("\n"))
+}
+
+func benchOver(b *testing.B, read func(r io.Reader) (int, error)) {
+	path := benchFile(b)
+	b.SetBytes(benchSize)
+	for b.Loop() {
+		f, err := os.Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := read(f)
+		if err != nil || n < 9000 {
+			b.Fatalf("%d launches, %v", n, err)
+		}
+		if err := f.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-from-OS")
+}
+
+func stream(r io.Reader, each func(l *ncu.Launch) error) (int, error) {
+	rd := ncu.NewReader(r, "bench.csv")
+	for n := 0; ; n++ {
+		l, err := rd.Next()
+		if err == io.EOF {
+			return n, nil
+		}
+		if err == nil {
+			err = each(l)
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+func BenchmarkRawPage(b *testing.B) {
+	b.Run("launches", func(b *testing.B) {
+		benchOver(b, func(r io.Reader) (int, error) {
+			return stream(r, func(*ncu.Launch) error { return nil })
+		})
+	})
+	b.Run("catalogue", func(b *testing.B) {
+		names := ncu.Metrics()
+		benchOver(b, func(r io.Reader) (int, error) {
+			return stream(r, func(l *ncu.Launch) error {
+				for _, m := range names {
+					if _, err := ncu.Derive("", l, m.Name); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	})
+	b.Run("every-cell", func(b *testing.B) {
+		benchOver(b, func(r io.Reader) (int, error) {
+			var names []string
+			return stream(r, func(l *ncu.Launch) error {
+				if names == nil {
+					names = l.Names()
+				}
+				for _, name := range names {
+					if _, err := l.Metric(name); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	})
+	b.Run("encoding-csv", func(b *testing.B) {
+		benchOver(b, func(r io.Reader) (int, error) {
+			br := bufio.NewReaderSize(r, 1<<20)
+			for { // encoding/csv cannot pass over the lines before the table
+				if p, err := br.Peek(5); err != nil || string(p) == `"ID",` {
+					break
+				}
+				if _, err := br.ReadString('\n'); err != nil {
+					return 0, err
+				}
+			}
+			c := csv.NewReader(br)
+			c.ReuseRecord = true
+			for n := 0; ; n++ {
+				if _, err := c.Read(); err == io.EOF {
+					return n, nil
+				} else if err != nil {
+					return n, err
+				}
+			}
+		})
+	})
+}

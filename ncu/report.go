@@ -1,0 +1,269 @@
+package ncu
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	reportVersion   = 7         // of the file header, in releases 2020.2 to 2026.1
+	maxBlockHeader  = 64 << 20  // bytes; holds the table of names
+	maxResult       = 256 << 20 // bytes of one launch
+	maxReport       = 16 << 30  // bytes
+	maxStrings      = 1 << 20
+	maxLaunches     = 1 << 20
+	maxReportValues = 1 << 24 // metrics of all launches
+)
+
+// ReadReport reads a .ncu-rep file, the container that ncu and its user
+// interface write, without Nsight Compute. A report has no units; its values
+// are in base units, and Value.Unit is filled only for times and percentages.
+// Memory is bounded by the largest launch plus the metrics of all. Embedded
+// sources, code, host names, paths and command lines are passed over.
+func ReadReport(r io.ReaderAt, size int64, name string) (*Report, error) {
+	p := &reportReader{r: r, size: size, rep: &Report{}}
+	if err := p.read(); err != nil {
+		return nil, p.place(err, name)
+	}
+	if len(p.rep.Launches) == 0 {
+		return nil, &SyntaxError{File: name, Msg: "the report holds no launch", Err: ErrNoTable}
+	}
+	for _, l := range p.rep.Launches {
+		l.file = name
+		p.finish(l)
+	}
+	return p.rep, nil
+}
+
+type reportReader struct {
+	r       io.ReaderAt
+	size    int64
+	pos     int64
+	names   []string // the table of metric names, kept from block to block
+	values  int
+	rep     *Report
+	session session
+}
+
+// place turns an error into a refusal with the byte where reading stopped.
+func (p *reportReader) place(err error, name string) error {
+	var s *SyntaxError
+	if errors.As(err, &s) {
+		s.File = name
+		return s
+	}
+	var failed *readError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%s: %w", name, failed.err)
+	}
+	return &SyntaxError{File: name, Msg: fmt.Sprintf("the report is damaged before byte %d: %v", p.pos, err), Err: err,
+		Hint: "check that the file is whole, or " + hintExport}
+}
+
+func (p *reportReader) read() error {
+	head, err := p.take(min(p.size, int64(len(lfsHead))))
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(string(head), string(reportHead)) {
+		return p.refuseMagic(head)
+	}
+	if p.size > maxReport {
+		return fmt.Errorf("it has %d bytes, more than %d", p.size, int64(maxReport))
+	}
+	p.pos = int64(len(reportHead))
+	header, err := p.sized(4096)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(header); err != nil {
+		return err
+	}
+	for p.pos < p.size {
+		if err := p.block(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *reportReader) refuseMagic(head []byte) error {
+	if len(head) >= 4 && string(head[:4]) != string(reportHead) {
+		if err := refuseBinary(head); err != nil {
+			return err
+		}
+	}
+	return &SyntaxError{Msg: "this is no .ncu-rep report", Hint: hintExport}
+}
+
+func checkVersion(header []byte) error {
+	version := uint64(0)
+	err := eachField(header, func(f field) error {
+		if f.num == 1 && f.wire == wireVarint {
+			version = f.value
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if version != reportVersion {
+		return &SyntaxError{Msg: fmt.Sprintf("the report has format version %d, only %d is known", version, reportVersion), Hint: hintExport}
+	}
+	return nil
+}
+
+// take reads n bytes, which must be there.
+func (p *reportReader) take(n int64) ([]byte, error) {
+	if n > p.size-p.pos {
+		return nil, errors.New("it is cut off")
+	}
+	b := make([]byte, n)
+	if _, err := p.r.ReadAt(b, p.pos); err != nil && err != io.EOF {
+		return nil, &readError{err}
+	} else if err == io.EOF && n > 0 && p.pos+n < p.size {
+		return nil, errors.New("it is shorter than its size")
+	}
+	p.pos += n
+	return b, nil
+}
+
+// length reads the length of what follows.
+func (p *reportReader) length(limit int64) (int64, error) {
+	b, err := p.take(4)
+	if err != nil {
+		return 0, err
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if n > limit {
+		return 0, fmt.Errorf("a part has %d bytes, more than %d", n, limit)
+	}
+	return n, nil
+}
+
+func (p *reportReader) sized(limit int64) ([]byte, error) {
+	n, err := p.length(limit)
+	if err != nil {
+		return nil, err
+	}
+	return p.take(n)
+}
+
+// A blockHeader says what the payload of a block is made of.
+type blockHeader struct {
+	sources, results, ranges uint64
+	payload                  uint64
+}
+
+func (p *reportReader) block() error {
+	b, err := p.sized(maxBlockHeader)
+	if err != nil {
+		return err
+	}
+	var h blockHeader
+	if err := eachField(b, func(f field) error { return p.headerField(&h, f) }); err != nil {
+		return err
+	}
+	if h.payload > uint64(p.size-p.pos) {
+		return errors.New("a block is cut off")
+	}
+	end := p.pos + int64(h.payload)
+	if h.sources+h.results+h.ranges < h.sources || h.sources+h.results+h.ranges > h.payload/4 {
+		return errors.New("a block is too small for what it should hold")
+	}
+	if h.ranges > 0 {
+		return &SyntaxError{Msg: fmt.Sprintf("the report holds %d profiled ranges, which are not launches", h.ranges),
+			Hint: "profile with --replay-mode kernel or application"}
+	}
+	for i := uint64(0); i < h.sources; i++ { // embedded code
+		n, err := p.length(maxReport)
+		if err != nil {
+			return err
+		}
+		if n > end-p.pos {
+			return errors.New("a source is longer than its block")
+		}
+		p.pos += n
+	}
+	for i := uint64(0); i < h.results; i++ {
+		if err := p.result(end); err != nil {
+			return err
+		}
+	}
+	if p.pos != end {
+		return errors.New("a block has another size than its parts")
+	}
+	return nil
+}
+
+func (p *reportReader) headerField(h *blockHeader, f field) error {
+	switch {
+	case f.num == 1 && f.wire == wireVarint:
+		h.sources = f.value
+	case f.num == 2 && f.wire == wireVarint:
+		h.results = f.value
+	case f.num == 3 && f.wire == wireBytes:
+		return p.session.add(f.bytes)
+	case f.num == 4 && f.wire == wireBytes && len(f.bytes) > 0:
+		return p.stringTable(f.bytes)
+	case f.num == 5 && f.wire == wireVarint:
+		h.payload = f.value
+	case f.num == 7 && f.wire == wireVarint:
+		h.ranges = f.value
+	}
+	return nil
+}
+
+func (p *reportReader) stringTable(b []byte) error {
+	p.names = p.names[:0]
+	return eachField(b, func(f field) error {
+		if f.num != 1 || f.wire != wireBytes {
+			return nil
+		}
+		if len(p.names) >= maxStrings {
+			return fmt.Errorf("it names more than %d metrics", maxStrings)
+		}
+		p.names = append(p.names, string(f.bytes))
+		return nil
+	})
+}
+
+func (p *reportReader) result(end int64) error {
+	n, err := p.length(maxResult)
+	if err != nil {
+		return err
+	}
+	if n > end-p.pos {
+		return errors.New("a result is longer than its block")
+	}
+	if len(p.rep.Launches) >= maxLaunches {
+		return fmt.Errorf("it holds more than %d launches", maxLaunches)
+	}
+	b, err := p.take(n)
+	if err != nil {
+		return err
+	}
+	l := &Launch{ID: len(p.rep.Launches)}
+	if err := p.launch(l, b); err != nil {
+		return err
+	}
+	p.rep.Launches = append(p.rep.Launches, l)
+	return nil
+}
+
+// finish fills in what the session of the report says, which can come after
+// the launches.
+func (p *reportReader) finish(l *Launch) {
+	p.rep.Session = p.session.Session
+	if l.CC != "" {
+		return
+	}
+	for _, d := range p.session.Devices {
+		if d.Index == l.Device {
+			l.CC = d.cc()
+		}
+	}
+}
