@@ -53,7 +53,7 @@ func (r *repeatReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// denseText is 14 kernels without a line of anything else; kernels differ in
+// denseText is 13 kernels without a line of anything else; kernels differ in
 // name from copy to copy.
 func denseText(b testing.TB) string {
 	text := texts(b)["kernels.sm_90.log"]

@@ -296,6 +296,39 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { checkLaws(t, text) })
 }
 
+// vocabulary are lines from which FuzzRecords composes texts, so that it reaches
+// orders of records that random bytes do not.
+var vocabulary = []string{
+	gmemLine, entryLine, propsLine, frameLine, usedLine, timeLine,
+	strings.Replace(entryLine, "'k'", "'other'", 1), strings.Replace(propsLine, "for k", "for other", 1),
+	strings.Replace(entryLine, "sm_90", "sm_80", 1), strings.Replace(propsLine, "for k", "for f$83", 1),
+	"ptxas info    : Used 255 registers, 96 bytes cumulative stack size, 7 bytes tmem, 388 bytes cmem[0]\n",
+	"nvlink info    : 4 bytes gmem (target: sm_80)\n",
+	"nvlink info    : Function properties for 'k': (target: sm_80)\n",
+	"nvlink info    : used 8 registers, 0 stack, 0 bytes smem, 368 bytes cmem[0], 0 bytes lmem (target: sm_80)\n",
+	"info    : Function properties for 'k':\n",
+	"info    : used 8 registers, 0 stack, 0 bytes smem, 360 bytes cmem[0], 0 bytes lmem\n",
+	"ptxas info    : (C7510) Potential Performance Loss: x in the function 'k'\n",
+	"ptxas warning : Stack size for entry function 'k' cannot be statically determined\n",
+	"ptxas fatal   : Ptx assembly aborted due to errors\n",
+	"noise\n", block,
+}
+
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5})
+	f.Add([]byte{0, 7, 3, 5, 1, 2, 3, 4, 5, 7, 3, 9, 3, 20, 11, 12, 13, 14, 15})
+	f.Fuzz(func(t *testing.T, choice []byte) {
+		if len(choice) > 60 {
+			return
+		}
+		var text strings.Builder
+		for _, c := range choice {
+			text.WriteString(vocabulary[int(c)%len(vocabulary)])
+		}
+		checkLaws(t, text.String())
+	})
+}
+
 func FuzzParseResourceUsage(f *testing.F) {
 	seeds(f, ".txt")
 	f.Fuzz(func(t *testing.T, text string) {
