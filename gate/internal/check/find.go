@@ -178,7 +178,7 @@ func headOf(l policy.LatencyFacts) policy.Arm {
 
 func (j *job) arm(tier evidence.Tier, a evidence.Address, base *evidence.Address) policy.Arm {
 	if a.Machine == "" {
-		return policy.Arm{Missing: "no evidence is recorded for this code"}
+		return policy.Arm{Missing: "no evidence of this code is recorded"}
 	}
 	if j.Force && !j.NoGPU {
 		return policy.Arm{Missing: "recorded evidence is set aside, as asked"}
@@ -188,7 +188,7 @@ func (j *job) arm(tier evidence.Tier, a evidence.Address, base *evidence.Address
 	case errors.Is(err, store.ErrNotFound) && base != nil:
 		return policy.Arm{Missing: fmt.Sprintf("head and base were never timed against each other on %s", a.Machine)}
 	case errors.Is(err, store.ErrNotFound):
-		return policy.Arm{Missing: fmt.Sprintf("no %s evidence is recorded for this code on %s", tier, a.Machine)}
+		return policy.Arm{Missing: fmt.Sprintf("no %s evidence of this code is recorded on %s", tier, a.Machine)}
 	case err != nil:
 		return policy.Arm{Missing: err.Error()}
 	case tier == evidence.Profile && j.lacks(r) != "":

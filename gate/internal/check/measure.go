@@ -28,10 +28,11 @@ func (j *job) measure(ctx context.Context) error {
 	}
 	device, err := j.device(ctx, open)
 	if err != nil {
-		j.explain(open, err.Error())
 		if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
-			return nil // a machine without a GPU judges what is recorded
+			j.explain(open, "this machine has no GPU to measure on")
+			return nil // it judges what is recorded
 		}
+		j.explain(open, err.Error())
 		var other *otherGPU
 		if errors.As(err, &other) {
 			return nil

@@ -23,6 +23,7 @@ type child struct {
 	total time.Duration // from start to end
 	idle  time.Duration // between two writes to standard output; 0: no limit
 	most  int           // bytes of standard output
+	env   []string      // beside the caller's environment
 }
 
 // An ending is how a child ended.
@@ -47,7 +48,7 @@ func (c child) run(ctx context.Context) (*ending, error) {
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, c.path, c.args...)
 	cmd.Dir = c.dir
-	cmd.Env = childEnv(os.Environ())
+	cmd.Env = append(childEnv(os.Environ()), c.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

@@ -81,7 +81,7 @@ func (c *Collector) failed(tier evidence.Tier, u Unit, f *evidence.Failure) *evi
 
 // probe asks the device for a sign of life after a kernel hung or crashed.
 func (c *Collector) probe(ctx context.Context) error {
-	e, err := child{path: c.Program, args: []string{"device"}, total: 60 * time.Second, most: maxLine}.run(ctx)
+	e, err := c.child(c.Program, []string{"device"}, "", time.Minute, 0).run(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,14 +100,25 @@ func (c *Collector) probe(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrDevice, why)
 }
 
+// harnessLimit ends a process that is never silent and never done.
+const harnessLimit = 30 * time.Minute
+
+// maxHarnessOutput is far above what all units of a process can have to say.
+const maxHarnessOutput = 64 << 20
+
+// child sees the one GPU that the caller has locked.
+func (c *Collector) child(path string, args []string, dir string, total, idle time.Duration) child {
+	return child{path: path, args: args, dir: dir, total: total, idle: idle, most: maxHarnessOutput,
+		env: []string{"CUDA_VISIBLE_DEVICES=" + c.Device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}}
+}
+
 // harness runs one process of the measuring program.
 func (c *Collector) harness(ctx context.Context, mode string, units []Unit, extra ...string) (*stream, *ending, error) {
 	op, err := c.Op(units[0].Op)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := child{path: c.Program, args: append(harnessArgs(mode, op, units), extra...),
-		total: 30 * time.Minute, idle: c.idle(), most: 64 << 20}.run(ctx)
+	e, err := c.child(c.Program, append(harnessArgs(mode, op, units), extra...), "", harnessLimit, c.idle()).run(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,10 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
@@ -173,7 +176,8 @@ func quotedInclude(line string) (string, bool) {
 	return name, ok && filepath.IsLocal(name)
 }
 
-// Program builds the measuring program for a compute capability ("9.0").
+// Program builds the measuring program for a compute capability ("9.0"), its
+// files side by side on every core.
 func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc string) (string, error) {
 	arch := strings.ReplaceAll(cc, ".", "")
 	sources, err := filepath.Glob(filepath.Join(h.Include, "*.cu"))
@@ -181,11 +185,25 @@ func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc strin
 		return "", fmt.Errorf("this gate carries no harness program")
 	}
 	sort.Strings(sources)
-	args := append([]string{"-O2", "-std=c++17", "-ccbin", tc.HostCompiler,
-		"-gencode", "arch=compute_" + arch + ",code=sm_" + arch, "-I", h.Include}, sources...)
-	args = append(args, "-ldl", "-lpthread")
-	key := keyOf("program", filepath.Base(h.Include), tc.Fingerprint(), arch)
-	return h.make(ctx, tc.NVCC, args, "gate-harness-"+key)
+	name := "gate-harness-" + keyOf("program", filepath.Base(h.Include), tc.Fingerprint(), arch)
+	return h.make(name, func(out string) error {
+		base := []string{"-O2", "-std=c++17", "-ccbin", tc.HostCompiler,
+			"-gencode", "arch=compute_" + arch + ",code=sm_" + arch, "-I", h.Include}
+		objects := make([]string, len(sources))
+		var g errgroup.Group
+		g.SetLimit(runtime.NumCPU())
+		for i, src := range sources {
+			objects[i] = filepath.Join(filepath.Dir(out), filepath.Base(src)+".o")
+			g.Go(func() error {
+				return compile(ctx, tc.NVCC, append(slices.Clone(base), "-c", src, "-o", objects[i]))
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		link := append(slices.Clone(base), objects...)
+		return compile(ctx, tc.NVCC, append(link, "-ldl", "-lpthread", "-o", out))
+	})
 }
 
 // Op builds an op's shared object: host code only.
@@ -208,7 +226,9 @@ func (h *Harness) Op(ctx context.Context, tc *toolchain.Toolchain, op *manifest.
 	}
 	args := append([]string{"-O3", "-std=c++17", "-shared", "-fPIC", "-I", h.Include, "-I", op.Dir}, sources...)
 	args = append(args, "-lpthread")
-	path, err := h.make(ctx, tc.HostCompiler, args, op.Name+"-"+keyOf(parts...)+".so")
+	path, err := h.make(op.Name+"-"+keyOf(parts...)+".so", func(out string) error {
+		return compile(ctx, tc.HostCompiler, append(args, "-o", out))
+	})
 	if err != nil {
 		return "", fmt.Errorf("op %s: %w", op.Name, err)
 	}
@@ -223,8 +243,9 @@ func keyOf(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:24]
 }
 
-// make runs a compiler once for each name, and renames its output into place.
-func (h *Harness) make(ctx context.Context, compiler string, args []string, name string) (string, error) {
+// make lets build write a file into a folder of its own and renames it into
+// place; what is there already is not built again.
+func (h *Harness) make(name string, build func(out string) error) (string, error) {
 	path := filepath.Join(h.cache, name)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -235,16 +256,22 @@ func (h *Harness) make(ctx context.Context, compiler string, args []string, name
 	}
 	defer os.RemoveAll(tmp)
 	out := filepath.Join(tmp, name)
-	c := child{path: compiler, args: append(args, "-o", out), total: 10 * time.Minute, most: 1 << 20}
-	e, err := c.run(ctx)
-	if err != nil {
+	if err := build(out); err != nil {
 		return "", fmt.Errorf("building the harness: %w", err)
-	}
-	if e.code != 0 || e.timedOut != "" {
-		return "", fmt.Errorf("building the harness: %s: %s", filepath.Base(compiler), lastLine(e.stderr+string(e.stdout)+e.timedOut))
 	}
 	if err := os.Rename(out, path); err != nil {
 		return "", fmt.Errorf("building the harness: %w", err)
 	}
 	return path, nil
+}
+
+func compile(ctx context.Context, compiler string, args []string) error {
+	e, err := child{path: compiler, args: args, total: 10 * time.Minute, most: 1 << 20}.run(ctx)
+	if err != nil {
+		return err
+	}
+	if e.code != 0 || e.timedOut != "" {
+		return fmt.Errorf("%s: %s", filepath.Base(compiler), lastLine(string(e.stdout)+e.stderr+e.timedOut))
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +41,43 @@ func (c *Collector) Profile(ctx context.Context, u Unit) (*evidence.Record, erro
 	return r, c.Keep(r, map[string][]byte{"ncu.csv": text})
 }
 
+// runNCU profiles one call. A counter that this ncu does not know on this chip
+// fails the whole run, so it is asked again without; the figures made from the
+// counter are then missing by name.
 func (c *Collector) runNCU(ctx context.Context, u Unit) (text []byte, s *stream, e *ending, err error) {
+	counters, _ := ncu.Counters(c.Device.ComputeCapability, c.Metrics...)
+	for {
+		text, s, e, err = c.askNCU(ctx, u, counters)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		known := without(counters, unknownCounters(text))
+		if len(known) == len(counters) || len(known) == 0 {
+			return text, s, e, nil
+		}
+		counters = known
+	}
+}
+
+var unknownCounter = regexp.MustCompile(`Failed to find metric (?:regex:\^)?([A-Za-z0-9_.]+)`)
+
+// unknownCounters are the names that ncu says it does not know.
+func unknownCounters(text []byte) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range unknownCounter.FindAllSubmatch(text, -1) {
+		names[strings.TrimRight(string(m[1]), ".")] = true
+	}
+	return names
+}
+
+func without(counters []string, unknown map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(counters), func(c string) bool {
+		base, _, _ := strings.Cut(c, ".")
+		return unknown[c] || unknown[base]
+	})
+}
+
+func (c *Collector) askNCU(ctx context.Context, u Unit, counters []string) (text []byte, s *stream, e *ending, err error) {
 	op, err := c.Op(u.Op)
 	if err != nil {
 		return nil, nil, nil, err
@@ -50,19 +88,18 @@ func (c *Collector) runNCU(ctx context.Context, u Unit) (text []byte, s *stream,
 	}
 	defer os.RemoveAll(dir)
 	log := filepath.Join(dir, "ncu.csv")
-	counters, _ := ncu.Counters(c.Device.ComputeCapability, c.Metrics...)
 	args := []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
 		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off",
 		"--log-file", log, "--metrics", strings.Join(counters, ","), c.Program}
 	args = append(args, harnessArgs("profile", op, []Unit{u})...)
-	e, err = child{path: c.NCU, args: args, dir: dir, total: profileLimit, most: 1 << 20}.run(ctx)
+	e, err = c.child(c.NCU, args, dir, profileLimit, 0).run(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if info, err := os.Stat(log); err == nil && info.Size() > 32<<20 {
 		return nil, nil, nil, errors.New("ncu wrote more than 32 MiB for one call")
 	}
-	text, _ = os.ReadFile(log) // no file reads as no table below
+	text, _ = os.ReadFile(log) // no file reads as no table
 	if s, err = parseStream(onlyJSON(e.stdout)); err != nil {
 		e.garbled = err.Error()
 	}

@@ -77,34 +77,38 @@ func (t *text) kernel(k policy.KernelVerdict) {
 	}
 }
 
-// A group is findings that say the same of several cases.
+// A group is findings that say the same of several rules and cases.
 type group struct {
-	first policy.Finding
-	cases []string
+	first        policy.Finding
+	rules, cases []string
 }
 
-// grouped joins findings of one rule that differ only in their case, so that
-// one missing record is one line.
+// grouped joins findings without a figure that have one reason, so that one
+// missing record is one line.
 func grouped(findings []policy.Finding) []group {
 	var out []group
 	for _, f := range findings {
-		if n := len(out); n > 0 && sameLine(out[n-1].first, f) {
-			out[n-1].cases = append(out[n-1].cases, f.Case)
-			continue
+		n := slices.IndexFunc(out, func(g group) bool { return sameLine(g.first, f) })
+		if n < 0 {
+			n = len(out)
+			out = append(out, group{first: f})
 		}
-		g := group{first: f}
-		if f.Case != "" {
-			g.cases = []string{f.Case}
+		g := &out[n]
+		if !slices.Contains(g.rules, f.Rule) {
+			g.rules = append(g.rules, f.Rule)
 		}
-		out = append(out, g)
+		if f.Case != "" && !slices.Contains(g.cases, f.Case) {
+			g.cases = append(g.cases, f.Case)
+		}
 	}
 	return out
 }
 
 func sameLine(a, b policy.Finding) bool {
-	return a.Rule == b.Rule && a.Status == b.Status && a.Reason == b.Reason && a.Machine == b.Machine &&
-		a.Case != "" && (a.Head == nil || !a.Head.Known()) && (b.Head == nil || !b.Head.Known())
+	return a.Status == b.Status && a.Severity == b.Severity && a.Reason == b.Reason && !hasFigure(a) && !hasFigure(b)
 }
+
+func hasFigure(f policy.Finding) bool { return f.Head != nil && f.Head.Known() }
 
 func (t *text) finding(g group) {
 	f := g.first
@@ -113,7 +117,8 @@ func (t *text) finding(g group) {
 		word = policy.Warn.String()
 	}
 	var parts []string
-	if f.Metric != "" {
+	single := len(g.rules) == 1
+	if f.Metric != "" && single {
 		parts = append(parts, f.Metric)
 	}
 	if len(g.cases) > 0 {
@@ -122,14 +127,14 @@ func (t *text) finding(g group) {
 	if move := movement(f); move != "" {
 		parts = append(parts, move)
 	}
-	if f.Accepts != "" {
+	if f.Accepts != "" && single {
 		parts = append(parts, f.Accepts)
 	}
 	where := ""
 	if len(parts) > 0 {
 		where = "  " + Clean(strings.Join(parts, "  "), false)
 	}
-	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), f.Status), Clean(f.Rule, false), where)
+	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), f.Status), Clean(strings.Join(g.rules, ", "), false), where)
 	t.line("                %s", Clean(f.Reason, false))
 }
 
