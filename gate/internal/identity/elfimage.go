@@ -29,7 +29,7 @@ type section struct {
 	size       uint64
 	link, info uint32
 	align      uint64
-	data       []byte // nil for SHT_NOBITS
+	data       []byte // nil where the file holds none
 }
 
 type symbol struct {
@@ -100,7 +100,7 @@ func (m *image) readSections(data []byte) error {
 		s.typ, s.flags = elf.SectionType(le.Uint32(h[4:])), elf.SectionFlag(le.Uint64(h[8:]))
 		s.size, s.link, s.info = le.Uint64(h[32:]), le.Uint32(h[40:]), le.Uint32(h[44:])
 		s.align = le.Uint64(h[48:])
-		if s.typ == elf.SHT_NULL || s.typ == elf.SHT_NOBITS {
+		if !hasData(s.typ) {
 			continue
 		}
 		start := le.Uint64(h[24:])
@@ -111,6 +111,16 @@ func (m *image) readSections(data []byte) error {
 		s.data = data[start : start+s.size : start+s.size]
 	}
 	return m.nameSections(data, offset)
+}
+
+// hasData says whether a section takes space in the file. The types above SHT_LOPROC are those of relocatable device
+// code: global, local, shared and reserved shared memory.
+func hasData(typ elf.SectionType) bool {
+	switch typ {
+	case elf.SHT_NULL, elf.SHT_NOBITS, 0x70000007, 0x70000009, 0x7000000a, 0x70000015:
+		return false
+	}
+	return true
 }
 
 func (m *image) nameSections(data []byte, offset uint64) error {

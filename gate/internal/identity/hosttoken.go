@@ -28,19 +28,19 @@ func (h *hostHasher) token(k kind, text []byte) {
 	isLine := k == kindNumber && h.isCurrentLine(text)
 	switch {
 	case isFile && !h.isStub(text):
-		h.emit(k, []byte(h.shortName()))
+		h.recipe.token(k, []byte(h.shortName()))
 		h.after = 1
 		return
 	case h.after == 1 && len(text) == 1 && text[0] == ',':
 		h.after = 2
-		h.emit(k, text)
+		h.recipe.token(k, text)
 		return
 	case h.after == 2 && isLine:
-		h.emit(k, []byte(lineNumber))
+		h.recipe.token(k, []byte(lineNumber))
 	case isLine:
 		h.held = append(h.held, token{k, text})
 	default:
-		h.emit(k, h.normalise(k, text))
+		h.recipe.token(k, h.normalise(k, text))
 	}
 	h.after = 0
 }
@@ -61,14 +61,9 @@ func (h *hostHasher) hold(k kind, text []byte, isFile bool) bool {
 
 func (h *hostHasher) release() {
 	for _, t := range h.held {
-		h.emit(t.kind, t.text)
+		h.recipe.token(t.kind, t.text)
 	}
 	h.held = h.held[:0]
-}
-
-func (h *hostHasher) emit(k kind, text []byte) {
-	h.recipe.number(uint64(k))
-	h.recipe.bytes(text)
 }
 
 func (h *hostHasher) isCurrentFile(literal []byte) bool {

@@ -78,7 +78,10 @@ func (x *lexer) next() (k kind, text []byte) {
 		x.directive = true
 		return kindHash, x.data[start:x.pos]
 	}
-	x.pos += punctuator(x.data[start:])
+	x.pos++
+	if class[c] == classOperator {
+		x.pos = start + operator(x.data[start:])
+	}
 	return kindPunctuator, x.data[start:x.pos]
 }
 
@@ -203,17 +206,20 @@ func (x *lexer) number(start int) (kind, []byte) {
 
 // word passes letters and digits, for a number also what a preprocessing number may hold.
 func (x *lexer) word(i int, number bool) (end int, spliced bool) {
+	for !number && i < len(x.data) && class[x.data[i]]&classWord != 0 {
+		i++
+	}
 	for i < len(x.data) {
 		c := x.data[i]
 		switch {
-		case class[c] == classLetter || class[c] == classDigit:
+		case class[c]&classWord != 0:
 			i++
 			if number && i < len(x.data) && (x.data[i] == '+' || x.data[i] == '-') && (c|0x20 == 'e' || c|0x20 == 'p') {
 				i++
 			}
 		case number && c == '.':
 			i++
-		case number && c == '\'' && i+1 < len(x.data) && (class[x.data[i+1]] == classLetter || class[x.data[i+1]] == classDigit):
+		case number && c == '\'' && i+1 < len(x.data) && class[x.data[i+1]]&classWord != 0:
 			i += 2
 		case c == '\\' && x.splice(i) > 0:
 			i += x.splice(i)
@@ -293,10 +299,11 @@ func withoutSplices(text []byte) []byte {
 }
 
 const (
-	classOther = iota
-	classLetter
+	classLetter = 1 << iota
 	classDigit
 	classQuote
+	classOperator // begins an operator of two characters or more
+	classWord     = classLetter | classDigit
 )
 
 var class = func() (t [256]byte) {
@@ -308,13 +315,15 @@ var class = func() (t [256]byte) {
 			t[c] = classDigit
 		case c == '"', c == '\'':
 			t[c] = classQuote
+		case bytes.IndexByte([]byte("+-*/%&|^!=<>:#."), byte(c)) >= 0:
+			t[c] = classOperator
 		}
 	}
 	return t
 }()
 
-// punctuator returns the length of the longest operator at the start of s, which is not empty.
-func punctuator(s []byte) int {
+// operator returns the length of the longest operator at the start of s, which is not empty.
+func operator(s []byte) int {
 	if len(s) == 1 {
 		return 1
 	}

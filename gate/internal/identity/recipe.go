@@ -27,7 +27,7 @@ type recipe struct {
 const recipeBuffer = 32 << 10
 
 func newRecipe(name string) *recipe {
-	r := &recipe{h: sha256.New(), buf: make([]byte, 0, recipeBuffer)}
+	r := &recipe{h: sha256.New(), buf: make([]byte, 0, 256)}
 	r.text(name)
 	return r
 }
@@ -45,6 +45,19 @@ func (r *recipe) text(s string) {
 
 func (r *recipe) number(v uint64) {
 	r.buf = binary.AppendUvarint(r.buf, v)
+	r.flushIfFull()
+}
+
+// token hashes a token with its kind.
+func (r *recipe) token(k kind, text []byte) {
+	if len(text) > recipeBuffer/2 {
+		r.number(uint64(k))
+		r.bytes(text)
+		return
+	}
+	b := append(r.buf, byte(k))
+	b = binary.AppendUvarint(b, uint64(len(text)))
+	r.buf = append(b, text...)
 	r.flushIfFull()
 }
 

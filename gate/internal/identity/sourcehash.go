@@ -17,8 +17,7 @@ func SourceHash(r io.Reader, name string) (string, error) {
 		if k == kindEnd {
 			break
 		}
-		out.number(uint64(k))
-		out.bytes(text)
+		out.token(k, text)
 	}
 	if x.err != nil {
 		e := x.err.(*FormatError)
