@@ -79,6 +79,9 @@ func TestLockHeldByAnotherProcess(t *testing.T) {
 	if h, is, err := HeldIn(dir, testUUID); is || err != nil || h != (Holder{}) {
 		t.Errorf("held after release: %+v, %v, %v", h, is, err)
 	}
+	if data, err := os.ReadFile(filepath.Join(dir, testUUID+".lock")); err != nil || len(data) != 0 {
+		t.Errorf("the file still names a holder: %q, %v", data, err)
+	}
 	if err := l.Release(); err == nil {
 		t.Error("released twice")
 	}

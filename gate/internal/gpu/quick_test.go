@@ -67,6 +67,8 @@ func TestProfilingAllowed(t *testing.T) {
 		{"RmLogonRC: 1\nRmProfilingAdminOnly: 0\n", user, true, true},
 		{"RmProfilingAdminOnly: 1\n", user, false, true},
 		{"RmProfilingAdminOnly: 1\n", root, true, true},
+		{"RmProfilingAdminOnly: 1\n", "CapEff:\t0000000000200000\n", true, true},  // CAP_SYS_ADMIN alone
+		{"RmProfilingAdminOnly: 1\n", "CapEff:\t000001ffffdfffff\n", false, true}, // all but CAP_SYS_ADMIN
 		{"RmProfilingAdminOnly: 1\n", "", false, false},
 		{"RmProfilingAdminOnly: 2\n", root, false, false},
 		{"RmLogonRC: 1\n", root, false, false},

@@ -125,7 +125,7 @@ func TestListRefuses(t *testing.T) {
 		{"nothing printed", "exit 0", ErrNoDevice, ""},
 		{"lost GPU", "echo 'Unable to determine the device handle for GPU0: 0000:0F:00.0: GPU is lost.  Reboot the system to recover this GPU' >&2; exit 15", nil, "nvidia-smi ended with 15: Unable to determine"},
 		{"rows, yet failed", say(goodRow) + "exit 3", nil, "ended with 3"},
-		{"refuses a field that is needed", "echo 'Field \"uuid\" is not a valid field to query.'; exit 2", nil, "uuid"},
+		{"refuses a field that is needed", "case \"$1\" in *,uuid,*) echo 'Field \"uuid\" is not a valid field to query.'; exit 2;; esac\n" + say(strings.Replace(goodRow, " GPU-3f1c9a52-7d0e-4b6a-9c55-0a1b2c3d4e5f,", "", 1)), nil, "uuid"},
 		{"not a program", "exec /nonexistent", nil, ""},
 		{"garbage", say("hello"), nil, "line 1"},
 		{"HTML", say("<html>\n<body>"), nil, "line 1"},
