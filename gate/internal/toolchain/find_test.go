@@ -160,11 +160,19 @@ func TestFindNothing(t *testing.T) {
 func TestDamagedCacheIsAnError(t *testing.T) {
 	root := func(h house) string { return rootIn(installDir(h.cache)) }
 	for name, damage := range map[string]func(h house) error{
-		"file gone":      func(h house) error { return os.Remove(filepath.Join(root(h), "nvvm/bin/cicc")) },
-		"file short":     func(h house) error { return os.Truncate(filepath.Join(root(h), "lib/libcudart_static.a"), 1) },
-		"marker gone":    func(h house) error { return os.Remove(filepath.Join(installDir(h.cache), markerFile)) },
-		"marker short":   func(h house) error { return os.Truncate(filepath.Join(installDir(h.cache), markerFile), 10) },
-		"marker huge":    func(h house) error { return os.Truncate(filepath.Join(installDir(h.cache), markerFile), markerLimit+1) },
+		"file gone":    func(h house) error { return os.Remove(filepath.Join(root(h), "nvvm/bin/cicc")) },
+		"file short":   func(h house) error { return os.Truncate(filepath.Join(root(h), "lib/libcudart_static.a"), 1) },
+		"marker gone":  func(h house) error { return os.Remove(filepath.Join(installDir(h.cache), markerFile)) },
+		"marker short": func(h house) error { return os.Truncate(filepath.Join(installDir(h.cache), markerFile), 10) },
+		"marker huge":  func(h house) error { return os.Truncate(filepath.Join(installDir(h.cache), markerFile), markerLimit+1) },
+		"other lock": func(h house) error {
+			path := filepath.Join(installDir(h.cache), markerFile)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path, []byte(strings.ReplaceAll(string(data), lockSHA256(), strings.Repeat("0", 64))), 0o644)
+		},
 		"link lost":      func(h house) error { return os.Remove(filepath.Join(root(h), "lib64")) },
 		"folder emptied": func(h house) error { return os.RemoveAll(filepath.Join(installDir(h.cache), "nvidia")) },
 	} {
@@ -255,6 +263,23 @@ func TestUnwritableCacheIsNoError(t *testing.T) {
 	o := Options{NVCC: filepath.Join(h.home, "bin/nvcc"), Env: environment("PATH", h.host+":"+systemPath), CacheDir: filepath.Join(file, "cache")}
 	if _, err := Find(context.Background(), o); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestHostCompilerByVariable(t *testing.T) {
+	h := newHouse(t)
+	dir := t.TempDir()
+	named := write(t, filepath.Join(dir, "g++"), script("g++ (other) 13.1.0\n"), 0o755)
+	for value, want := range map[string]string{dir: named, named: named, "g++": filepath.Join(h.host, "g++"), "": filepath.Join(h.host, "g++")} {
+		got, err := FindHostCompiler(context.Background(), Options{Env: environment("NVCC_CCBIN", value, "PATH", h.host+":"+systemPath)})
+		if err != nil || got.Path != want {
+			t.Errorf("NVCC_CCBIN=%s: got %+v, %v", value, got, err)
+		}
+	}
+	for _, value := range []string{"/nowhere", "g++-of-nowhere", h.home} {
+		if got, err := FindHostCompiler(context.Background(), Options{Env: environment("NVCC_CCBIN", value, "PATH", h.host+":"+systemPath)}); err == nil {
+			t.Errorf("NVCC_CCBIN=%s: got %+v", value, got)
+		}
 	}
 }
 
