@@ -35,7 +35,7 @@ func installToolchain(c *cli.Context) error {
 	if c.Bool("if-missing") {
 		tc, err := toolchain.FindCompiler(c.Context, toolchain.Options{Env: environment, CacheDir: cache})
 		if err == nil {
-			fmt.Fprintf(c.App.ErrWriter, "gate: nvcc %s is at %s\n", tc.Version, tc.NVCC)
+			fmt.Fprintln(c.App.Writer, tc.NVCC)
 			return nil
 		}
 	}

@@ -113,8 +113,8 @@ func (j *job) prepare(ctx context.Context) error {
 	if j.tree, err = openTree(ctx, j.Options); err != nil {
 		return err
 	}
-	if j.Announce != nil && len(j.tree.notes) > 0 {
-		j.Announce(j.tree.notes)
+	if j.Announce != nil && len(j.tree.differ) > 0 {
+		j.Announce(j.tree.differ)
 	}
 	j.notes = append(j.notes, j.tree.notes...)
 	if j.tools, err = toolchain.Find(ctx, toolchain.Options{NVCC: j.NVCC, Env: j.Env, CacheDir: j.Cache}); err != nil {

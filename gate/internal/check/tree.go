@@ -28,8 +28,9 @@ type tree struct {
 	baseSide policy.Side
 	noBase   string // why there is no base
 
-	notes []string
-	close func()
+	notes  []string // for the verdict
+	differ []string // what judges and differs from the base's, line by line
+	close  func()
 }
 
 func openTree(ctx context.Context, o Options) (*tree, error) {
@@ -165,7 +166,7 @@ func (t *tree) openBase(ctx context.Context, repo *git.Repo, o Options, policyNa
 		t.base = t.head
 		return nil
 	}
-	t.notes = append(t.notes, t.judges(ctx, repo, base.Commit, changed, policyName)...)
+	t.judges(ctx, repo, base.Commit, changed, policyName)
 	return t.checkOut(ctx, repo, base, o, policyName)
 }
 
@@ -182,8 +183,7 @@ func (t *tree) relevant(changed []string, policyName string) bool {
 }
 
 // judges announces, line by line, where what judges differs from the base's.
-func (t *tree) judges(ctx context.Context, repo *git.Repo, base string, changed []string, policyName string) []string {
-	var notes []string
+func (t *tree) judges(ctx context.Context, repo *git.Repo, base string, changed []string, policyName string) {
 	for _, f := range changed {
 		what := ""
 		switch {
@@ -197,10 +197,10 @@ func (t *tree) judges(ctx context.Context, repo *git.Repo, base string, changed 
 		if what == "" {
 			continue
 		}
-		notes = append(notes, f+" differs from the base: "+what)
-		notes = append(notes, repo.DiffLines(ctx, base, f, 20)...)
+		note := f + " differs from the base: " + what
+		t.notes = append(t.notes, note)
+		t.differ = append(append(t.differ, note), repo.DiffLines(ctx, base, f, 20)...)
 	}
-	return notes
 }
 
 func (t *tree) ofOp(file string) bool {

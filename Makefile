@@ -1,0 +1,39 @@
+# make check   sets up what is missing and runs the main job
+# make test    sets up what is missing and passes the tests
+.PHONY: check test lint bench tools clean
+.DEFAULT_GOAL := check
+
+GO    ?= go
+GATE  := bin/gate
+export CGO_ENABLED := 0
+
+check: $(GATE) compiler
+	$(GATE) check
+
+test: $(GATE) compiler lint
+	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test ./...
+
+lint:
+	@test -z "$$(gofmt -l gate ncu ptxas kernels)" || { gofmt -l gate ncu ptxas kernels; echo "gofmt would change these files"; exit 1; }
+	$(GO) vet ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# The compiler that is found, or gate's own, which is installed without root.
+.PHONY: compiler
+compiler: $(GATE)
+	@nvcc="$$($(GATE) toolchain install --if-missing)" && dirname "$$(dirname "$$nvcc")" >bin/cuda-home
+
+.PHONY: $(GATE)
+$(GATE): tools
+	@mkdir -p bin
+	$(GO) build -o $@ ./gate
+
+tools:
+	@for tool in $(GO) git g++ python3; do \
+	  command -v $$tool >/dev/null || { echo "gate needs $$tool, which is not on PATH (Debian: apt-get install golang git g++ python3 python3-pip)"; exit 3; }; \
+	done
+
+clean:
+	rm -rf bin
