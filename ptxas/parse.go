@@ -108,6 +108,13 @@ func (p *parser) parseLine(line []byte, torn bool) error {
 			}
 		}
 	}
+	if p.props.source == SourcePtxas { // most often the next line is the frame, indented
+		if rest := trimLeft(line); len(rest) < len(line) && len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' {
+			if f, ok := parseFrame(rest); ok {
+				return p.figures(f)
+			}
+		}
+	}
 	t, body, ok := findTag(line)
 	if !ok {
 		if bytes.Contains(line, wordStackFrame) {

@@ -134,6 +134,11 @@ func (p *parser) frame(line []byte) error {
 	if !ok {
 		return p.syntaxError("unreadable stack and spill figures", "")
 	}
+	return p.figures(f)
+}
+
+// figures gives a frame to the function whose properties were announced.
+func (p *parser) figures(f frame) error {
 	if p.props.source != SourcePtxas {
 		return p.scrambled("stack and spill figures without a function")
 	}
