@@ -1,0 +1,380 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+)
+
+// levelFull asks for the run whose figures stand in gate/docs/statistics.md.
+const levelFull = "GATE_LEVEL_FULL"
+
+// A noise is a synthetic machine: what moves the launches of an unchanged
+// kernel. The standard deviations are of logarithms.
+type noise struct {
+	name     string
+	launch   float64 // bias of a launch
+	batch    float64 // white, inside a launch
+	drift    float64 // amplitude of a sinusoid over 100 launches, all kernels together
+	warm     float64 // start-up excess that decays over 20 launches
+	auto     float64 // AR(1) between launches with coefficient 0.9
+	bursts   float64 // share of launches disturbed by up to 10 %
+	slowMode float64 // share of launches that are 3 % slower
+	tails    float64 // share of batches that are 8 % slower
+}
+
+var noises = []noise{
+	{name: "quiet", launch: .003, batch: .002},
+	{name: "drift", launch: .003, batch: .002, drift: .03, warm: .05},
+	{name: "bimodal", launch: .003, batch: .002, slowMode: .3},
+	{name: "autocorrelated", launch: .002, batch: .004, auto: .01},
+	{name: "bursts", launch: .003, batch: .004, bursts: .1, tails: .02},
+	{name: "mix", launch: .006, batch: .004, drift: .02, warm: .02, auto: .004, bursts: .05, slowMode: .1, tails: .01},
+}
+
+// A machine is a noise in time.
+type machine struct {
+	noise
+	rng   *rand.Rand
+	phase float64
+	slot  int
+	state float64
+}
+
+func newMachine(n noise, rng *rand.Rand) *machine {
+	return &machine{noise: n, rng: rng, phase: 2 * math.Pi * rng.Float64(), state: n.auto * rng.NormFloat64()}
+}
+
+// tick moves to the next launch and returns what it does to all kernels.
+func (m *machine) tick() float64 {
+	const rho = 0.9
+	m.state = rho*m.state + math.Sqrt(1-rho*rho)*m.auto*m.rng.NormFloat64()
+	shared := m.state + m.drift*math.Sin(m.phase+2*math.Pi*float64(m.slot)/100) - m.warm*math.Exp(-float64(m.slot)/20)
+	if m.rng.Float64() < m.bursts {
+		shared += 0.01 + 0.09*m.rng.Float64()
+	}
+	m.slot++
+	return shared
+}
+
+// launch times eight batches of one kernel.
+func (m *machine) launch(shared, effect float64, to []float64) {
+	level := shared + m.noise.launch*m.rng.NormFloat64() + effect
+	if m.rng.Float64() < m.slowMode {
+		level += 0.03
+	}
+	for i := range to {
+		y := level + m.batch*m.rng.NormFloat64()
+		if m.rng.Float64() < m.tails {
+			y += 0.08
+		}
+		to[i] = 1e5 * math.Exp(y)
+	}
+}
+
+// reader feeds the driver's draws from a seeded generator.
+type reader struct{ *rand.Rand }
+
+func (r reader) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return len(b), nil
+}
+
+var _ io.Reader = reader{}
+
+// A tally counts the verdicts of kernels, and the pull requests with a red one.
+type tally struct {
+	verdicts [4]int
+	red      int
+	pairs    int
+}
+
+// pullRequest drives one pull request to its end on a machine, all kernels
+// with the given effect.
+func pullRequest(t testing.TB, m *machine, plan Plan, limits Limits, kernels int, effect float64, sum *tally) {
+	t.Helper()
+	d := &Driver{plan: plan, attempt: 1} // NewDriver refuses the tolerance of 0 that shows the level
+	for k := range kernels {
+		d.experiments = append(d.experiments, Experiment{Name: fmt.Sprint(k), Limits: limits})
+	}
+	times := make([]float64, 8)
+	for {
+		step, more, err := d.NextBlock(reader{m.rng})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		launches := make(map[string]*[blockSize]Launch, len(step.Kernels))
+		for slot, arm := range step.Order {
+			shared := m.tick()
+			for _, name := range step.Kernels {
+				if launches[name] == nil {
+					launches[name] = &[blockSize]Launch{}
+				}
+				on := 0.0
+				if arm == Head {
+					on = math.Log1p(effect)
+				}
+				m.launch(shared, on, times)
+				launches[name][slot] = summarized(t, times)
+			}
+		}
+		blocks := make(map[string]Block, len(launches))
+		for name, l := range launches {
+			if blocks[name], err = NewBlock(step.Order, *l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Add(step, blocks, Cost{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum.add(d)
+}
+
+// add judges a driver's evidence without the figures of an Outcome.
+func (s *tally) add(d *Driver) {
+	var trials []trial
+	for _, e := range d.experiments {
+		trials = append(trials, newTrial(e, d.plan))
+	}
+	red, faster, _ := thresholds(trials, d.plan)
+	reds := 0
+	for _, t := range trials {
+		v, _ := t.verdict(red, faster, d.plan)
+		s.verdicts[v]++
+		s.pairs += t.experiment.pairs()
+		if v == Regressed {
+			reds++
+		}
+	}
+	if reds > 0 {
+		s.red++
+	}
+}
+
+// atMost is the count that a share of at most p exceeds in n trials with a
+// probability below 0.1 %.
+func atMost(p float64, n int) int {
+	return int(math.Ceil(p*float64(n) + 3.1*math.Sqrt(p*(1-p)*float64(n))))
+}
+
+// TestLevel runs unchanged pull requests of 30 kernels through the driver on
+// hostile machines: at most 1 % may be red. The bound is sharp only where the
+// tolerance is 0 and no kernel leaves early because it passed, so that is run
+// too, beside what a policy can ask for.
+func TestLevel(t *testing.T) {
+	requests := 60
+	if os.Getenv(levelFull) != "" {
+		requests = 10_000
+	}
+	for _, limits := range []Limits{{Tolerance: 0, Detect: 1e-6}, {Tolerance: 0, Detect: 0.02}, standard(t)} {
+		for i, n := range noises {
+			const seed = 20
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			var sum tally
+			for range requests {
+				pullRequest(t, newMachine(n, rng), SequentialPlan(), limits, 30, 0, &sum)
+			}
+			t.Logf("%-14s tolerance %.1f %%, detect %.1f %%: %d of %d pull requests red; kernels: %d regressed, %d pass, %d improved, %d inconclusive; %.1f pairs a kernel",
+				n.name, 100*limits.Tolerance, 100*limits.Detect, sum.red, requests, sum.verdicts[Regressed], sum.verdicts[Pass],
+				sum.verdicts[Improved], sum.verdicts[Inconclusive], float64(sum.pairs)/float64(30*requests))
+			if sum.red > atMost(0.01, requests) {
+				t.Errorf("%s (seed %d): %d of %d unchanged pull requests are red, more than 1 %%", n.name, seed, sum.red, requests)
+			}
+		}
+	}
+}
+
+// TestLevelExact lists all orders of two blocks over fixed slots with a drift,
+// two modes and many ties: the share of orders with a p value of at most x is
+// at most x, for every x there is. Half ties would break this.
+func TestLevelExact(t *testing.T) {
+	for name, slots := range map[string][2][blockSize]float64{
+		"distinct": {{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11, 12, 13, 14, 15, 16}},
+		"ties":     {{1, 1, 1, 2, 2, 2, 2, 2}, {3, 3, 3, 3, 3, 3, 3, 4}},
+		"modes":    {{1, 9, 1, 9, 2, 9, 1, 9}, {2, 2, 2, 2, 8, 8, 8, 8}},
+		"drift":    {{1, 2, 3, 5, 8, 13, 21, 34}, {34, 21, 13, 8, 5, 3, 2, 1}},
+		"constant": {{1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1}},
+	} {
+		var above, below []float64
+		for i := range orders {
+			for j := range orders {
+				var d differences
+				for b, o := range []Order{orderAt(i), orderAt(j)} {
+					var base, head []float64
+					for slot, a := range o {
+						if a == Base {
+							base = append(base, slots[b][slot])
+						} else {
+							head = append(head, slots[b][slot])
+						}
+					}
+					d = d.appendBlock((*[perArm]float64)(base), (*[perArm]float64)(head))
+				}
+				above, below = append(above, d.pAbove(0)), append(below, d.pBelow(0))
+			}
+		}
+		for _, ps := range [][]float64{above, below} {
+			slices.Sort(ps)
+			for i, p := range ps {
+				if i+1 < len(ps) && ps[i+1] == p {
+					continue
+				}
+				if share := float64(i+1) / float64(len(ps)); share > p+1e-12 {
+					t.Errorf("%s: %.5f of the orders have a p value of at most %.5f", name, share, p)
+				}
+			}
+		}
+	}
+}
+
+// TestLevelNeedsRandomOrder shows that the machines are hostile enough to tell:
+// the same test on blocks that always run the base first calls equal arms
+// different.
+func TestLevelNeedsRandomOrder(t *testing.T) {
+	const seed, requests = 24, 100
+	rng := rand.New(rand.NewPCG(seed, 0))
+	red := 0
+	for range requests {
+		m := newMachine(noises[1], rng)
+		blocks := make([]Block, 3)
+		for i := range blocks {
+			for _, side := range []*[perArm]Launch{&blocks[i].Base, &blocks[i].Head} {
+				for j := range side {
+					times := make([]float64, 8)
+					m.launch(m.tick(), 0, times)
+					side[j] = summarized(t, times)
+				}
+			}
+		}
+		if decideOne(t, Experiment{Name: "k", Limits: standard(t), Blocks: blocks}, fixed(t, 3)).Verdict == Regressed {
+			red++
+		}
+	}
+	if red < requests/10 {
+		t.Errorf("seed %d: %d of %d equal arms in a fixed order are red; the drift is too weak to test anything", seed, red, requests)
+	}
+}
+
+// TestPower plants effects on a machine as quiet as the H200 of the samples,
+// with 30 kernels in the pull request: +2 % is found at the standard profile,
+// +1 % at strict.
+func TestPower(t *testing.T) {
+	strict, err := Profile("strict")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := 10
+	if os.Getenv(levelFull) != "" {
+		requests = 300
+	}
+	for _, c := range []struct {
+		limits        Limits
+		effect, share float64
+	}{
+		{standard(t), 0.02, 0.99}, {standard(t), 0.03, 0.99}, {standard(t), 0.05, 0.99}, {strict, 0.01, 0.90}, {strict, 0.02, 0.99},
+	} {
+		const seed = 21
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var sum tally
+		for range requests {
+			pullRequest(t, newMachine(noises[0], rng), SequentialPlan(), c.limits, 30, c.effect, &sum)
+		}
+		found := float64(sum.verdicts[Regressed]) / float64(30*requests)
+		t.Logf("%+.0f %% at tolerance %.2f %%, detect %.0f %%: %.2f %% of %d kernels found, %d passed, %.1f pairs a kernel",
+			100*c.effect, 100*c.limits.Tolerance, 100*c.limits.Detect, 100*found, 30*requests, sum.verdicts[Pass]+sum.verdicts[Improved],
+			float64(sum.pairs)/float64(30*requests))
+		if found < c.share {
+			t.Errorf("%+.0f %% (seed %d): found in %.3f of the kernels, want at least %.2f", 100*c.effect, seed, found, c.share)
+		}
+	}
+}
+
+// TestCoverage shifts one arm on a drifting, bimodal machine: the 95 % interval
+// holds the shift in at least 95 % of the experiments.
+func TestCoverage(t *testing.T) {
+	experiments := 600
+	if os.Getenv(levelFull) != "" {
+		experiments = 20_000
+	}
+	for i, n := range noises {
+		for _, blocks := range []int{2, 3, 8} {
+			const seed, effect = 22, 0.013
+			rng := rand.New(rand.NewPCG(seed, uint64(i*100+blocks)))
+			held := 0
+			for range experiments {
+				_, low, high := newDifferences(machineBlocks(t, newMachine(n, rng), blocks, effect), Typical).hodgesLehmann(intervalConfidence)
+				if low <= math.Log1p(effect) && math.Log1p(effect) <= high {
+					held++
+				}
+			}
+			t.Logf("%-14s %2d pairs: %.2f %% of %d intervals hold the effect", n.name, perArm*blocks, 100*float64(held)/float64(experiments), experiments)
+			if missed := experiments - held; missed > atMost(1-intervalConfidence, experiments) {
+				t.Errorf("%s, %d blocks (seed %d): %d of %d intervals miss the effect", n.name, blocks, seed, missed, experiments)
+			}
+		}
+	}
+}
+
+// machineBlocks times blocks of one kernel.
+func machineBlocks(t testing.TB, m *machine, blocks int, effect float64) []Block {
+	t.Helper()
+	list := make([]Block, blocks)
+	times := make([]float64, 8)
+	for i := range list {
+		order := orderAt(m.rng.IntN(orders))
+		var launches [blockSize]Launch
+		for slot, arm := range order {
+			on := 0.0
+			if arm == Head {
+				on = math.Log1p(effect)
+			}
+			m.launch(m.tick(), on, times)
+			launches[slot] = summarized(t, times)
+		}
+		b, err := NewBlock(order, launches)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i] = b
+	}
+	return list
+}
+
+// TestDetectableIsFound plants the effect that MDE90 names, learned from an
+// A/A run on the same machine, and counts how often a plan of three and of ten
+// blocks finds it.
+func TestDetectableIsFound(t *testing.T) {
+	const seed, tests, machines = 23, 60, 60
+	for _, blocks := range []int{3, 10} {
+		rng := rand.New(rand.NewPCG(seed, uint64(blocks)))
+		plan, found := fixed(t, blocks), 0
+		for range machines {
+			pool := residuals(machineBlocks(t, newMachine(noises[0], rng), 12, 0), Typical)
+			effect, ok := detectable(pool, standard(t), plan, tests)
+			if !ok {
+				t.Fatalf("%d blocks cannot reject among %d tests", blocks, tests)
+			}
+			for range 10 {
+				d := newDifferences(machineBlocks(t, newMachine(noises[0], rng), blocks, effect), Typical)
+				if last(newTest(d, standard(t), plan.Looks).regressed) <= plan.Alpha/tests {
+					found++
+				}
+			}
+		}
+		share := float64(found) / (10 * machines)
+		t.Logf("%d pairs: MDE90 is found with probability %.2f", perArm*blocks, share)
+		if share < 0.80 || share > 0.97 {
+			t.Errorf("%d pairs (seed %d): the effect promised with 90 %% is found with %.2f", perArm*blocks, seed, share)
+		}
+	}
+}

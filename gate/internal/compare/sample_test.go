@@ -1,0 +1,170 @@
+package compare
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// Contenders of one round of the samples: the base, the same binary again, and
+// four with planted extra work.
+const (
+	roundBase = iota
+	roundAgain
+	roundPlus1
+	roundPlus2
+	roundPlus3
+	roundPlus5
+	roundSize
+)
+
+const sampleRounds = 20
+
+// samples holds the batch times in nanoseconds by kind, round and contender.
+type samples map[string]*[sampleRounds][roundSize][]float64
+
+// readSamples reads the recorded launches of the H200.
+func readSamples(t testing.TB) samples {
+	t.Helper()
+	f, err := os.Open("testdata/h200-aa.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, launches := samples{}, 0
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var row struct {
+			Kind         string
+			Microseconds []float64 `json:"us"`
+			Round, Order int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		if s[row.Kind] == nil {
+			s[row.Kind] = &[sampleRounds][roundSize][]float64{}
+		}
+		for _, us := range row.Microseconds {
+			to := &s[row.Kind][row.Round][row.Order%roundSize]
+			*to = append(*to, 1000*us)
+		}
+		launches++
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if launches != 480 || len(s) != 4 {
+		t.Fatalf("read %d launches of %d kinds, want 480 of 4", launches, len(s))
+	}
+	return s
+}
+
+// blocks makes a block of every four rounds, base against one contender.
+func (s samples) blocks(t testing.TB, kind string, contender int) []Block {
+	t.Helper()
+	list := make([]Block, sampleRounds/perArm)
+	for i := range list {
+		for j := range perArm {
+			list[i].Base[j] = summarized(t, s[kind][perArm*i+j][roundBase])
+			list[i].Head[j] = summarized(t, s[kind][perArm*i+j][contender])
+		}
+	}
+	return list
+}
+
+func summarized(t testing.TB, batches []float64) Launch {
+	t.Helper()
+	l, err := Summarize(batches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// judged is a pull request of the four kinds against one contender.
+func (s samples) judged(t testing.TB, contender int, profile string, plan Plan) map[string]Outcome {
+	t.Helper()
+	limits, err := Profile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var experiments []Experiment
+	for kind := range s {
+		blocks := s.blocks(t, kind, contender)
+		blocks = blocks[:min(len(blocks), plan.lastPairs()/perArm)]
+		experiments = append(experiments, Experiment{Name: kind, Limits: limits, Blocks: blocks})
+	}
+	outcomes, err := Decide(experiments, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byKind := map[string]Outcome{}
+	for _, o := range outcomes {
+		byKind[o.Name] = o
+	}
+	return byKind
+}
+
+func TestSamplesUnchanged(t *testing.T) {
+	s := readSamples(t)
+	for _, profile := range []string{"standard", "strict", "loose"} {
+		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three blocks": fixed(t, 3)} {
+			for kind, o := range s.judged(t, roundAgain, profile, plan) {
+				if o.Verdict != Pass {
+					t.Errorf("%s at %s, %s: %s (%s), want pass", kind, profile, name, o.Verdict, o.Detail)
+				}
+			}
+		}
+	}
+}
+
+func TestSamplesSlower(t *testing.T) {
+	s := readSamples(t)
+	for _, c := range []struct {
+		profile    string
+		contenders []int
+	}{
+		{"standard", []int{roundPlus2, roundPlus3, roundPlus5}},
+		{"strict", []int{roundPlus1, roundPlus2, roundPlus3, roundPlus5}},
+	} {
+		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three blocks": fixed(t, 3)} {
+			for _, contender := range c.contenders {
+				outcomes := s.judged(t, contender, c.profile, plan)
+				for _, kind := range []string{"fma", "stream", "mma"} {
+					if o := outcomes[kind]; o.Verdict != Regressed {
+						t.Errorf("%s, contender %d at %s, %s: %s (%s), want regressed", kind, contender, c.profile, name, o.Verdict, o.Detail)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The label of tiny counts loop steps. Its time is quantised and mostly launch
+// overhead: 1 % more steps is faster, 2 and 3 % are one and the same.
+func TestSamplesTiny(t *testing.T) {
+	s := readSamples(t)
+	for contender, want := range map[int]struct {
+		low, high float64
+		verdict   Verdict
+	}{
+		roundPlus1: {-0.008, -0.003, Pass},
+		roundPlus2: {0.012, 0.016, Regressed},
+		roundPlus3: {0.012, 0.016, Regressed},
+		roundPlus5: {0.025, 0.029, Regressed},
+	} {
+		o := s.judged(t, contender, "standard", SequentialPlan())["tiny"]
+		estimate := o.Metrics[0].Estimate
+		if o.Verdict != want.verdict || !(want.low < estimate && estimate < want.high) {
+			t.Errorf("contender %d: %s with %v, want %s within %v and %v", contender, o.Verdict, estimate, want.verdict, want.low, want.high)
+		}
+	}
+}
