@@ -27,11 +27,16 @@ __device__ float dot(const half* a, const half* b) {
   return sum;
 }
 
-// out = out · rescale + weight · value, one element at a time: a load and a
-// store of shared memory for every multiply-add.
+// out = out · rescale + weight · value: a load and a store of shared memory for
+// every multiply-add, eight of them in flight at a time.
 __device__ void accumulate(float* out, const half* value, float rescale, float weight) {
-#pragma unroll 8
-  for (int d = 0; d < kHeadDim; ++d) out[d] = out[d] * rescale + weight * __half2float(value[d]);
+  for (int d = 0; d < kHeadDim; d += 8) {
+    float sum[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[i] = out[d + i] * rescale + weight * __half2float(value[d + i]);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) out[d + i] = sum[i];
+  }
 }
 
 }  // namespace

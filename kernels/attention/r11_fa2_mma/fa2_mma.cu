@@ -25,7 +25,10 @@ __device__ __forceinline__ void copy_async(uint32_t shared, const void* global) 
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
 }
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+template <int still_flying>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(still_flying) : "memory");
+}
 
 __device__ __forceinline__ void store_word(uint32_t shared, uint32_t word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared), "r"(word) : "memory");
@@ -53,8 +56,7 @@ __device__ __forceinline__ void load_matrices_transposed(uint32_t (&r)[4], uint3
 
 // d += a · b for a 16×16 times a 16×8 tile, FP16 in, FP32 out.
 __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -200,39 +202,53 @@ extern "C" __global__ void attn_r11_fa2_mma(const half* __restrict__ q, const ha
   k += head;
   v += head;
 
+  const int tiles = length / kTile;
+  const auto copy_k = [&](int tile) { copy_tile(k_tiles + (tile & 1) * kTileBytes, k + tile * kTile * kHeadDim); };
+  const auto copy_v = [&](int tile) { copy_tile(v_tiles + (tile & 1) * kTileBytes, v + tile * kTile * kHeadDim); };
+
   copy_tile(q_tile, q + first_row);
-  copy_tile(k_tiles, k);
-  copy_tile(v_tiles, v);
+  copy_k(0);
+  commit_copies();
+  copy_v(0);
+  if (tiles > 1) copy_k(1);
   commit_copies();
 
   uint32_t q_fragments[kHeadDim / 16][4];
-  Accumulator out = {};
+  Accumulator scores, next, out = {};
   Row upper, lower;  // query rows lane / 4 and lane / 4 + 8 of the warp
 
-  const int tiles = length / kTile;
-  for (int tile = 0; tile < tiles; ++tile) {
-    // One barrier a tile says two things: this tile has landed for every warp,
-    // and every warp is done with the buffers of the tile before it.
-    wait_for_copies();
-    __syncthreads();
-    if (tile + 1 < tiles) {
-      const uint32_t stage = ((tile + 1) & 1) * kTileBytes;
-      copy_tile(k_tiles + stage, k + (tile + 1) * kTile * kHeadDim);
-      copy_tile(v_tiles + stage, v + (tile + 1) * kTile * kHeadDim);
-      commit_copies();
-    }
-    if (tile == 0) {
+  wait_for_copies<1>();
+  __syncthreads();
 #pragma unroll
-      for (int step = 0; step < kHeadDim / 16; ++step)
-        load_matrices(q_fragments[step], q_tile + swizzle(warp * 16 + (lane & 15), 2 * step + (lane >> 4)));
-    }
-    const uint32_t stage = (tile & 1) * kTileBytes;
-    Accumulator scores;
-    multiply_qk(scores, q_fragments, k_tiles + stage);
+  for (int step = 0; step < kHeadDim / 16; ++step)
+    load_matrices(q_fragments[step], q_tile + swizzle(warp * 16 + (lane & 15), 2 * step + (lane >> 4)));
+  multiply_qk(scores, q_fragments, k_tiles);
+
+  // The scores of the next tile are on their way through the tensor cores while
+  // those of this one go through the exponentials.
+  for (int tile = 0; tile < tiles - 1; ++tile) {
+    // One barrier a tile says two things: what this round reads has landed for
+    // every warp, and every warp is done with the buffers that are filled next.
+    wait_for_copies<0>();
+    __syncthreads();
+    if (tile + 2 < tiles) copy_k(tile + 2);
+    copy_v(tile + 1);
+    commit_copies();
+
+    multiply_qk(next, q_fragments, k_tiles + ((tile + 1) & 1) * kTileBytes);
     softmax_step<0>(upper, scores, out, scale);
     softmax_step<2>(lower, scores, out, scale);
-    multiply_pv(out, scores, v_tiles + stage);
+    multiply_pv(out, scores, v_tiles + (tile & 1) * kTileBytes);
+#pragma unroll
+    for (int j = 0; j < kTile / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) scores[j][e] = next[j][e];
   }
+  wait_for_copies<0>();
+  __syncthreads();
+  softmax_step<0>(upper, scores, out, scale);
+  softmax_step<2>(lower, scores, out, scale);
+  multiply_pv(out, scores, v_tiles + ((tiles - 1) & 1) * kTileBytes);
   store_rows(o + first_row + warp * 16 * kHeadDim, q_tile + warp * 16 * kRowBytes, out, upper, lower);
 }
 
