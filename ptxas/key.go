@@ -11,7 +11,8 @@ import (
 //   - clone numbers at the end ("$83");
 //   - the hashes in names of internal linkage: the anonymous namespace
 //     (_GLOBAL__N__<hash>_<n>_<file>_<hash>), _INTERNAL_<hash>_<n>_<file>_<hash>
-//     and __nv_static_<n>__<hash>_<n>_<file>_<...>; the file name stays;
+//     and __nv_static_<n>__<hash>_<n>_<file>_<...>; the name of the file stays, without
+//     the process number that older compilers put before it;
 //   - version and architecture list of the inline namespace of CUB and Thrust
 //     (CUB_200802_SM_900);
 //   - device and inode number in clang's __omp_offloading_<dev>_<ino>_.
@@ -81,7 +82,26 @@ func sizedFile(s string) (string, bool) {
 	if digits == 0 || n == 0 || end >= len(s) || s[digits] != '_' || s[end] != '_' {
 		return "", false
 	}
-	return s[:end], true
+	file := trimTemporary(s[digits+1 : end])
+	return strconv.Itoa(len(file)) + "_" + file, true
+}
+
+// trimTemporary removes "tmpxft_<process>_<number>_<n>_", which nvcc before
+// CUDA 11 put before the names of its intermediate files.
+func trimTemporary(file string) string {
+	const prefix = "tmpxft_"
+	const hex = 8
+	for {
+		rest, ok := strings.CutPrefix(file, prefix)
+		if !ok || len(rest) < 2*hex+2 || !isHex(rest[:hex]) || rest[hex] != '_' || !isHex(rest[hex+1:2*hex+1]) || rest[2*hex+1] != '_' {
+			return file
+		}
+		number, name, ok := strings.Cut(rest[2*hex+2:], "_")
+		if !ok || !allDigits(number) || name == "" {
+			return file
+		}
+		file = name
+	}
 }
 
 const offloadPrefix = "__omp_offloading_"

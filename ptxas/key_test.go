@@ -14,6 +14,9 @@ func TestKey(t *testing.T) {
 		{"_ZN43_GLOBAL__N__04cf063f_10_kernels_cu_5fca777a9anonymousEPfi", "_ZN25_GLOBAL__N__10_kernels_cu9anonymousEPfi"},
 		{"_ZN41_INTERNAL_04cf063f_10_kernels_cu_5fca777a43_GLOBAL__N__04cf063f_10_kernels_cu_5fca777a12table_lookupEfi", "_ZN23_INTERNAL_10_kernels_cu25_GLOBAL__N__10_kernels_cu12table_lookupEfi"},
 		{"_ZN50_INTERNAL_28_cuda_equi_compute_30_cpp1_ii_1f510c1d10make_uint2Ejj", "_ZN41_INTERNAL_28_cuda_equi_compute_30_cpp1_ii10make_uint2Ejj"},
+		{"_ZN7sputnik48_GLOBAL__N__a430860f_15_cuda_spmm_cu_cc_6504ba7b6KernelEv", "_ZN7sputnik30_GLOBAL__N__15_cuda_spmm_cu_cc6KernelEv"},
+		{"_ZN2cv82_GLOBAL__N__58_tmpxft_00003916_00000000_9_add_weighted_compute_61_cpp1_ii_71482d891fEv", "_ZN2cv46_GLOBAL__N__31_add_weighted_compute_61_cpp1_ii1fEv"},
+		{"__nv_static_27__14_coords_cpp1_ii_7126c51d_const_param", "__nv_static_14_coords_cpp1_ii_const_param"},
 		{"__nv_static_32__f71ea252_10_library_cu_2f7c023e__Z9unrelatedPf", "__nv_static_10_library_cu__Z9unrelatedPf"},
 		{"__nv_static_25__3c193e71_4_a_cu__Z3locfi__Z5kstatPf", "__nv_static_4_a_cu__Z5kstatPf"},
 		{"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv", "_ZN3cub3CUB11EmptyKernelIvEEvv"},
@@ -38,6 +41,7 @@ func TestKeyAcrossBuilds(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"_ZN43_GLOBAL__N__04cf063f_10_kernels_cu_5fca777a9anonymousEPfi", "_ZN43_GLOBAL__N__864febaa_10_kernels_cu_5176ac7d9anonymousEPfi"},
 		{"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv", "_ZN3cub17CUB_300001_SM_75011EmptyKernelIvEEvv"},
+		{"_ZN2cv82_GLOBAL__N__58_tmpxft_00003916_00000000_9_add_weighted_compute_61_cpp1_ii_71482d891fEv", "_ZN2cv82_GLOBAL__N__58_tmpxft_00009999_00000000_9_add_weighted_compute_61_cpp1_ii_71482d891fEv"},
 		{"__nv_static_25__3c193e71_4_a_cu__Z3locfi__Z5kstatPf", "__nv_static_25__00000000_4_a_cu_deadbeef__Z5kstatPf"},
 	} {
 		if a, b := Key(pair[0]), Key(pair[1]); a != b {
