@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/doctor"
+	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -37,7 +38,11 @@ func examine(c *cli.Context) error {
 		return err
 	}
 	r := doctor.Examine(c.Context, doctor.Options{Env: environment, CacheDir: cache, NVCC: c.String("nvcc"),
-		PolicyPath: filepath.Clean(c.String("policy")), StorePath: filepath.Clean(c.String("store"))})
+		PolicyPath: filepath.Clean(c.String("policy")), StorePath: filepath.Clean(c.String("store")),
+		CheckPolicy: func(path string) error {
+			_, err := policy.Read(path, path)
+			return err
+		}})
 	if c.String("format") == "json" {
 		enc := json.NewEncoder(c.App.Writer)
 		enc.SetIndent("", "  ")

@@ -87,7 +87,7 @@ func (b *Builder) nvcc(ctx context.Context, dir string, args []string) ([]byte, 
 	cmd := exec.CommandContext(ctx, b.Toolchain.NVCC, args...)
 	cmd.Dir = dir
 	cmd.Env = compilerEnv(os.Environ())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	out := &bounded{limit: maxOutput}
@@ -99,7 +99,7 @@ func (b *Builder) nvcc(ctx context.Context, dir string, args []string) ([]byte, 
 	if out.over {
 		return nil, fmt.Errorf("nvcc printed more than %d bytes", maxOutput)
 	}
-	return out.Bytes(), err
+	return out.buf.Bytes(), err
 }
 
 // compilerEnv drops the variables that would add flags behind gate's back.
@@ -116,18 +116,20 @@ func compilerEnv(env []string) []string {
 	return kept
 }
 
+// bounded keeps what is written up to a limit. The buffer is no embedded one:
+// its ReadFrom would go round the limit.
 type bounded struct {
-	bytes.Buffer
+	buf   bytes.Buffer
 	limit int
 	over  bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
+	if b.buf.Len()+len(p) > b.limit {
 		b.over = true
 		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.buf.Write(p)
 }
 
 // shorten takes the folders of this machine out of the compiler's lines.

@@ -49,7 +49,9 @@ func (c child) run(ctx context.Context) (*ending, error) {
 	cmd := exec.CommandContext(ctx, c.path, c.args...)
 	cmd.Dir = c.dir
 	cmd.Env = append(childEnv(os.Environ()), c.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// A child that outlived a killed gate would go on using a GPU whose lock is
+	// free again.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
 
