@@ -2,11 +2,14 @@ package ptxas
 
 import "bytes"
 
-// cutInt reads a decimal number of at most 18 digits at the beginning of s.
+// maxDigits bounds figures so that no sum over a text overflows.
+const maxDigits = 12
+
+// cutInt reads a decimal number at the beginning of s.
 func cutInt(s []byte) (n int64, rest []byte, ok bool) {
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		if i == 18 {
+		if i == maxDigits {
 			return 0, s, false
 		}
 		n = n*10 + int64(s[i]-'0')
@@ -57,6 +60,9 @@ type usage struct {
 	arch                                                  []byte
 }
 
+// maxUnknown bounds the fields of one line that are kept as text.
+const maxUnknown = 32
+
 // parseUsage reads what follows "Used ".
 func parseUsage(s []byte) (u usage, msg string) {
 	s, arch, ok := cutTarget(trimTail(s))
@@ -72,6 +78,9 @@ func parseUsage(s []byte) (u usage, msg string) {
 	for len(s) > 0 {
 		if s, ok = cutWord(s, ", "); !ok {
 			return u, "unreadable text behind a field"
+		}
+		if len(u.unknown) == maxUnknown {
+			return u, "too many unknown fields"
 		}
 		field := s
 		if i := bytes.Index(s, []byte(", ")); i >= 0 {

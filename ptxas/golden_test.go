@@ -12,6 +12,8 @@ import (
 	"testing"
 )
 
+//go:generate sh testdata/record.sh
+
 var update = flag.Bool("update", false, "rewrite golden files")
 
 // render writes what was read, one line a record, in log order.

@@ -179,6 +179,9 @@ func checkEntries(t *testing.T, log *Log, lines int) {
 			t.Fatalf("entry key %+v is not unique", k)
 		}
 		seen[k] = true
+		if e.CalleeSpillBytes().N < 0 || e.SpillBytes().N < 0 {
+			t.Fatalf("sums of entry %+v", e)
+		}
 		if e.Name == "" || e.Key != Key(e.Name) || Key(e.Key) != e.Key || e.Line < 1 || e.Line > lines {
 			t.Fatalf("entry %+v", e)
 		}

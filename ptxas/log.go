@@ -76,6 +76,9 @@ type Entry struct {
 
 	// Callees are device functions printed with this entry: those that it
 	// reaches by calls. One that several entries reach is repeated by ptxas.
+	// A compiler that prints no compile times (before CUDA 12.2 or so) does not
+	// tell a function that it compiled separately from a callee; behind an
+	// entry it is taken for a callee.
 	Callees []Function
 	// UnitFunctions are device functions of the same compilation unit that
 	// the log does not place with one entry (compiled separately, as with

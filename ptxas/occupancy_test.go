@@ -2,6 +2,7 @@ package ptxas
 
 import (
 	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -276,6 +277,27 @@ func TestOccupancySweep(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d configurations", path, len(tab.rows))
+	}
+}
+
+// TestSweepKernels: the kernels of occupancy_sweep.cu have the barriers and the
+// shared memory that their names say, which the runtime does not report.
+func TestSweepKernels(t *testing.T) {
+	log := parseFile(t, filepath.Join("testdata", "cuda13.0", "occupancy_sweep.log"))
+	registers := map[int64]bool{}
+	for i := range log.Entries {
+		e := &log.Entries[i]
+		var values, shared, barriers int64
+		if _, err := fmt.Sscanf(e.Name, "_Z6kernelILi%dELi%dELi%dEEvPfi", &values, &shared, &barriers); err != nil {
+			t.Errorf("%s: %v", e.Name, err)
+		}
+		if e.Barriers != known(barriers) || e.SharedBytes != known(shared) {
+			t.Errorf("%s: barriers %v, shared memory %v", e.Name, e.Barriers, e.SharedBytes)
+		}
+		registers[e.Registers.N] = true
+	}
+	if len(log.Entries) < 14 || len(registers) < 10 {
+		t.Errorf("%d kernels with %d different numbers of registers", len(log.Entries), len(registers))
 	}
 }
 

@@ -201,7 +201,7 @@ func (f *ResourceFunction) add(field []byte) bool {
 		return true
 	}
 	f.Unknown = append(f.Unknown, string(field))
-	return true
+	return len(f.Unknown) <= maxUnknown
 }
 
 func (f *ResourceFunction) field(name string) *Count {

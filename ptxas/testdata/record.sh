@@ -30,6 +30,7 @@ for arch in 75 80 86 87 88 89 90 100 103 110 120 121; do
 done
 compile multi.log m.o -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -c kernels.cu
 compile maxrregcount.log r.o -arch=sm_90 -maxrregcount=24 -Xptxas --warn-on-spills,--warn-on-local-memory-usage -c kernels.cu
+compile occupancy_sweep.log s.o -O3 -arch=sm_90 -c occupancy_sweep.cu
 compile gmem-only.log e.o -arch=sm_90 -c library.cu
 compile rdc-library.log lib.o -arch=sm_90 -rdc=true -c library.cu
 compile rdc-caller.log caller.o -arch=sm_90 -rdc=true -DKERNEL -c library.cu
