@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Bounds of what Parse accepts; text beyond them is a SyntaxError.
@@ -96,34 +97,21 @@ func (p *parser) readError(err error) error {
 var (
 	wordStackFrame = []byte(" bytes stack frame")
 	escapedQuote   = []byte("&#39;")
-	utf16Marks     = [][]byte{{0xFF, 0xFE}, {0xFE, 0xFF}}
 )
 
 // parseLine finds the record of a line, if it holds one.
 func (p *parser) parseLine(line []byte, torn bool) error {
-	if p.line == 1 {
-		for _, mark := range utf16Marks {
-			if bytes.HasPrefix(line, mark) {
-				return p.syntaxError("text is UTF-16", "convert it to UTF-8; PowerShell's > writes UTF-16")
-			}
-		}
+	if p.line == 1 && isUTF16(line) {
+		return p.syntaxError("text is UTF-16", "convert it to UTF-8; PowerShell's > writes UTF-16")
 	}
-	if p.props.source == SourcePtxas { // most often the next line is the frame, indented
-		if rest := trimLeft(line); len(rest) < len(line) && len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' {
-			if f, ok := parseFrame(rest); ok {
-				return p.figures(f)
-			}
+	if p.props.source == SourcePtxas { // the next line is the frame, most often
+		if f, ok := indentedFrame(line); ok {
+			return p.figures(f)
 		}
 	}
 	t, body, ok := findTag(line)
 	if !ok {
-		if bytes.Contains(line, wordStackFrame) {
-			return p.frame(line)
-		}
-		if body, ok := bareInfo(line); ok {
-			return p.linkerInfo(body, torn)
-		}
-		return nil
+		return p.untagged(line, torn)
 	}
 	if bytes.IndexByte(body, ':') >= 0 || bytes.IndexByte(body, '.') >= 0 { // cheap, and every tag has one
 		if _, _, second := findTag(body); second {
@@ -143,6 +131,30 @@ func (p *parser) parseLine(line []byte, torn bool) error {
 		return p.info(t.source, body, torn)
 	}
 	return p.message(t, body)
+}
+
+// untagged handles a line without the name of a tool.
+func (p *parser) untagged(line []byte, torn bool) error {
+	if bytes.Contains(line, wordStackFrame) {
+		return p.frame(line)
+	}
+	if body, ok := bareInfo(line); ok {
+		return p.linkerInfo(body, torn)
+	}
+	return nil
+}
+
+// indentedFrame reads a line that holds a frame and nothing else.
+func indentedFrame(line []byte) (frame, bool) {
+	s := trimLeft(line)
+	if len(s) == len(line) || len(s) == 0 || s[0] < '0' || s[0] > '9' {
+		return frame{}, false
+	}
+	return parseFrame(s)
+}
+
+func isUTF16(line []byte) bool {
+	return bytes.HasPrefix(line, []byte{0xFF, 0xFE}) || bytes.HasPrefix(line, []byte{0xFE, 0xFF})
 }
 
 // info handles the body of an info line of ptxas or nvlink.
@@ -174,7 +186,23 @@ func (p *parser) info(source Source, body []byte, torn bool) error {
 			return p.unit(whole)
 		}
 	}
+	if torn && isCut(body) {
+		return p.syntaxError("the text ends inside a line", "")
+	}
 	return p.message(tag{source, SeverityInfo}, body)
+}
+
+// isCut reports whether a body is the beginning of a record.
+func isCut(body []byte) bool {
+	if body[0] >= '0' && body[0] <= '9' {
+		return true
+	}
+	for _, known := range []string{"Compiling entry function ", "Compile time = ", "Function properties for ", "Used ", "used "} {
+		if strings.HasPrefix(known, string(body)) {
+			return true
+		}
+	}
+	return false
 }
 
 // linkerInfo handles a bare "info : " line, which is a record only if it has

@@ -125,6 +125,8 @@ func TestRefused(t *testing.T) {
 		{"field twice", entryLine + "ptxas info    : Used 4 registers, 4 bytes smem, 4 bytes smem\n", "a field is there twice"},
 		{"bank twice", entryLine + "ptxas info    : Used 4 registers, 4 bytes cmem[0], 4 bytes cmem[0]\n", "a constant bank is there twice"},
 		{"overflow", entryLine + "ptxas info    : Used 99999999999999999999 registers\n", "unreadable number of registers"},
+		{"cut in a keyword", block + "ptxas info    : Compiling ent", "log:7: the text ends inside a line"},
+		{"cut in a figure", block + "ptxas info    : 12 byt", "log:7: the text ends inside a line"},
 		{"unknown fields without end", entryLine + "ptxas info    : Used 4 registers" + strings.Repeat(", 1 x", 40) + "\n", "too many unknown fields"},
 		{"linker usage alone", "nvlink info    : used 8 registers, 0 stack\n", "register use of the linker without a function"},
 		{"linker in entry", entryLine + "nvlink info    : Function properties for 'k':\n", "the linker begins a function, but entry k"},
