@@ -80,6 +80,9 @@ func Decode(data []byte, name string, into any) (Lines, error) {
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		return nil, &Error{File: name, Line: second.Line, Msg: "holds a second document, which would be ignored"}
 	}
+	if doc.Content[0].Tag == "!!null" {
+		return nil, &Error{File: name, Msg: "is empty"}
+	}
 	w := walker{file: name, lines: Lines{}}
 	if err := w.check(doc.Content[0], reflect.TypeOf(into).Elem(), ""); err != nil {
 		return nil, err
@@ -145,11 +148,11 @@ func (w *walker) check(n *yaml.Node, t reflect.Type, path string) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return w.fail(n, "anchors and aliases are not accepted here", "")
 	}
-	if n.Kind == yaml.ScalarNode {
-		return w.finite(n)
-	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if n.Kind == yaml.ScalarNode {
+		return w.scalar(n, t.Kind())
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		return nil
@@ -165,13 +168,18 @@ func (w *walker) check(n *yaml.Node, t reflect.Type, path string) error {
 	return nil // the decoder words the mismatch
 }
 
-func (w *walker) finite(n *yaml.Node) error {
+// scalar refuses numbers that are not finite, and those that the decoder would
+// cut to a whole one in silence.
+func (w *walker) scalar(n *yaml.Node, kind reflect.Kind) error {
 	if n.Tag != "!!float" {
 		return nil
 	}
 	var f float64
 	if err := n.Decode(&f); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 		return w.fail(n, fmt.Sprintf("%q is not a finite number: no value would ever exceed it", n.Value), "")
+	}
+	if kind == reflect.Int || kind == reflect.Int64 {
+		return w.fail(n, fmt.Sprintf("a whole number is wanted here, not %q", n.Value), "")
 	}
 	return nil
 }
@@ -180,6 +188,9 @@ func (w *walker) sequence(n *yaml.Node, elem reflect.Type, path string) error {
 	for i, item := range n.Content {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		w.lines[at] = item.Line
+		if item.Tag == "!!null" {
+			return w.fail(item, "an entry of the list has no value", "")
+		}
 		if err := w.check(item, elem, at); err != nil {
 			return err
 		}
@@ -196,6 +207,9 @@ func (w *walker) mapping(n *yaml.Node, elem reflect.Type, path string) error {
 		}
 		seen[key.Value] = true
 		w.lines[join(path, key.Value)] = key.Line
+		if value.Tag == "!!null" {
+			return w.fail(key, fmt.Sprintf("key %q has no value", key.Value), "")
+		}
 		if err := w.check(value, elem, join(path, key.Value)); err != nil {
 			return err
 		}
