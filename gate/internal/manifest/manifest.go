@@ -204,10 +204,27 @@ func loadOp(root, file string) (*Op, error) {
 			return nil, bad("tolerance."+name, "tolerance %s must be above 0", name)
 		}
 	}
+	if err := checkDims(f.Dims, bad); err != nil {
+		return nil, err
+	}
 	if err := localFiles(op.Dir, root, f.Sources); err != nil {
 		return nil, bad("sources", "%v", err)
 	}
 	return op, op.addCases(f.Cases, bad)
+}
+
+// checkDims wants names that a case can be written with, each once.
+func checkDims(dims []string, bad func(key, format string, args ...any) error) error {
+	for i, dim := range dims {
+		at := fmt.Sprintf("dims[%d]", i)
+		if !word.MatchString(dim) {
+			return bad(at, "%q is not a name for a dimension: letters, digits, '_', '.' and '-'", dim)
+		}
+		if slices.Index(dims, dim) != i {
+			return bad(at, "dims names %q twice", dim)
+		}
+	}
+	return nil
 }
 
 func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format string, args ...any) error) error {
@@ -251,12 +268,9 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		return &yamlfile.Error{File: file, Line: lines[key], Msg: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	dir := path.Dir(file)
-	k := &Kernel{Name: strings.TrimPrefix(strings.TrimPrefix(dir, base), "/"), File: file,
+	k := &Kernel{Name: strings.TrimPrefix(dir, base+"/"), File: file,
 		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Arch: f.Arch,
 		Flags: f.Flags, Entries: f.Entries, Lines: lines}
-	if k.Name == "" {
-		k.Name = dir
-	}
 	switch {
 	case f.Op == "":
 		return nil, bad("op", "", "op is missing: which computation does this kernel implement?")
