@@ -1,0 +1,271 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/yamlfile"
+)
+
+const (
+	opText = `op: sum
+sources: [sum.cc]
+dims: [N, M]
+cases:
+  small: {N: 4, M: 8}
+  large: {N: 4096, M: 8}
+tolerance: {relative_error: 1.0e-3}
+`
+	kernelText = `op: sum
+sources: [k.cu]
+arch: [sm_90]
+flags: [-O3]
+entries: ["sum_*"]
+cases: [small]
+`
+)
+
+// A tree is a folder of files.
+func tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// plain is a tree of one op with one kernel, with changes.
+func plain(change map[string]string) map[string]string {
+	files := map[string]string{
+		"kernels/sum/op.yaml": opText, "kernels/sum/sum.cc": "", "kernels/sum/one/kernel.yaml": kernelText, "kernels/sum/one/k.cu": "",
+	}
+	for name, text := range change {
+		files[name] = text
+	}
+	return files
+}
+
+var everything = []string{"kernels/**/kernel.yaml"}
+
+func kernelNames(s *Set) string {
+	var names []string
+	for _, k := range s.Kernels {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestLoad(t *testing.T) {
+	root := tree(t, plain(nil))
+	s, err := Load(root, everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Kernels) != 1 || len(s.Ops) != 1 {
+		t.Fatalf("%d kernels, %d ops", len(s.Kernels), len(s.Ops))
+	}
+	k := s.Kernels[0]
+	if k.Name != "sum/one" || k.File != "kernels/sum/one/kernel.yaml" || k.Dir != filepath.Join(root, "kernels/sum/one") || k.Op != s.Ops[0] {
+		t.Errorf("%+v", k)
+	}
+	if fmt.Sprint(k.Sources, k.Arch, k.Flags, k.Entries, k.Cases) != "[k.cu] [sm_90] [-O3] [sum_*] [small=N:4,M:8]" {
+		t.Errorf("%v %v %v %v %v", k.Sources, k.Arch, k.Flags, k.Entries, k.Cases)
+	}
+	if k.Lines["entries[0]"] != 5 || k.Lines["cases[0]"] != 6 {
+		t.Errorf("lines %v", k.Lines)
+	}
+	op := s.Ops[0]
+	if op.Name != "sum" || fmt.Sprint(op.Cases) != "[large=N:4096,M:8 small=N:4,M:8]" || op.Tolerance["relative_error"] != 1e-3 {
+		t.Errorf("%+v", op)
+	}
+}
+
+func TestPatternsChooseKernels(t *testing.T) {
+	files := plain(nil)
+	for _, dir := range []string{"kernels/sum/two", "kernels/fixtures/bad", "kernels_more/three", "other/four"} {
+		files[dir+"/kernel.yaml"], files[dir+"/k.cu"] = kernelText, ""
+	}
+	root := tree(t, files)
+	for _, c := range []struct{ patterns, want string }{
+		{"kernels/**/kernel.yaml", "fixtures/bad sum/one sum/two"},
+		{"kernels/**/kernel.yaml !kernels/fixtures/**", "sum/one sum/two"},
+		{"!kernels/fixtures/** kernels/**/kernel.yaml", "fixtures/bad sum/one sum/two"},
+		{"kernels/sum/one/kernel.yaml", "sum/one"},
+		{"kernels/**/kernel.yaml kernels/sum/*/kernel.yaml", "fixtures/bad sum/one sum/two"},
+		{"kernels/*/two/kernel.yaml kernels_more/*/kernel.yaml", "kernels_more/three sum/two"},
+		{"kernels/none/**", ""},
+	} {
+		s, err := Load(root, strings.Fields(c.patterns))
+		if err != nil {
+			t.Errorf("%s: %v", c.patterns, err)
+			continue
+		}
+		if got := kernelNames(s); got != c.want {
+			t.Errorf("%s: %q, want %q", c.patterns, got, c.want)
+		}
+	}
+	for _, bad := range []string{"../**/kernel.yaml", "/etc/*", "kernels/[", "", "kernels/../../x"} {
+		if _, err := Load(root, []string{bad}); err == nil || err.Error() != fmt.Sprintf("%q is not a pattern for files below the root", bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestEveryKernelHasItsOwnName(t *testing.T) {
+	files := plain(map[string]string{"kernel.yaml": kernelText, "k.cu": ""})
+	s, err := Load(tree(t, files), []string{"**/kernel.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := kernelNames(s); got != ". kernels/sum/one" {
+		t.Errorf("names %q", got)
+	}
+}
+
+func replaced(text, old, new string) string {
+	if strings.Count(text, old) != 1 {
+		panic(old)
+	}
+	return strings.Replace(text, old, new, 1)
+}
+
+func TestKernelRefusals(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want, hint string }{
+		{"misspelt key", "sources:", "source:", `1:2: unknown key "source"`, `did you mean "sources"?`},
+		{"no op", "op: sum\n", "", "1: op is missing: which computation does this kernel implement?", ""},
+		{"unknown op", "op: sum", "op: smu", `1:1: there is no op "smu"`, `did you mean "sum"?`},
+		{"op far from any", "op: sum", "op: attention", `1:1: there is no op "attention"`, "known: sum"},
+		{"no sources", "sources: [k.cu]\n", "", "1: sources wants at least one .cu file", ""},
+		{"empty sources", "[k.cu]", "[]", "1:2: sources wants at least one .cu file", ""},
+		{"source that is not there", "[k.cu]", "[x.cu]", `1:2: there is no file "x.cu" here`, ""},
+		{"source that is a folder", "[k.cu]", "[.]", `1:2: there is no file "." here`, ""},
+		{"source outside", "[k.cu]", "[../../../../x.cu]", `1:2: "../../../../x.cu" lies outside the repository`, ""},
+		{"no arch", "arch: [sm_90]\n", "", "1: arch wants at least one architecture, such as sm_90", ""},
+		{"virtual arch", "[sm_90]", "[compute_90]", `1:3: "compute_90" is not an architecture such as sm_90 or sm_90a, named once`, ""},
+		{"arch twice", "[sm_90]", "[sm_90, sm_90]", `1:3: "sm_90" is not an architecture such as sm_90 or sm_90a, named once`, ""},
+		{"arch with more behind it", "[sm_90]", `["sm_90,code=sm_70"]`, `1:3: "sm_90,code=sm_70" is not an architecture such as sm_90 or sm_90a, named once`, ""},
+		{"no cases", "cases: [small]\n", "", "1: cases wants at least one case of the op", ""},
+		{"unknown case", "[small]", "[smal]", `1:6: op sum has no case "smal", or it is named twice`, `did you mean "small"?`},
+		{"case twice", "[small]", "[small, small]", `1:6: op sum has no case "small", or it is named twice`, `did you mean "small"?`},
+		{"gate's own flag", "[-O3]", "[-O3, -o, x]", "1:4: -o is gate's to set", ""},
+		{"gate's own flag with a value", "[-O3]", "[--output-file=x]", "1:4: --output-file is gate's to set", ""},
+		{"another architecture", "[-O3]", "[-arch=sm_70]", "1:4: -arch is gate's to set", ""},
+		{"a flag of two lines", "[-O3]", `["-O3\n-w"]`, "1:4: a flag holds a line break", ""},
+		{"nothing but a comment", kernelText, "# later\n", "1: is empty", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := tree(t, plain(map[string]string{"kernels/sum/one/kernel.yaml": replaced(kernelText, c.old, c.new)}))
+			wantError(t, root, strings.Replace(c.want, "1:", "kernels/sum/one/kernel.yaml:", 1), c.hint)
+		})
+	}
+}
+
+func TestOpRefusals(t *testing.T) {
+	for _, c := range []struct{ name, old, new, want string }{
+		{"no name", "op: sum\n", "", "1: op wants a name of letters, digits, '_', '.' and '-'"},
+		{"name for a path", "op: sum", "op: ../sum", "1:1: op wants a name of letters, digits, '_', '.' and '-'"},
+		{"no sources", "[sum.cc]", "[]", "1:2: sources wants at least one file"},
+		{"no file", "[sum.cc]", "[mus.cc]", `1:2: there is no file "mus.cc" here`},
+		{"no dims", "[N, M]", "[]", "1:3: dims wants at least one dimension"},
+		{"no cases", "cases:\n  small: {N: 4, M: 8}\n  large: {N: 4096, M: 8}\n", "cases: {}\n", "1:4: cases wants at least one case"},
+		{"case without a dimension", "small: {N: 4, M: 8}", "small: {N: 4}", `1:5: case "small" does not set dimension M`},
+		{"case with one too many", "small: {N: 4, M: 8}", "small: {N: 4, M: 8, K: 1}", `1:5: case "small" sets a dimension that dims does not list`},
+		{"size of 0", "{N: 4, M: 8}", "{N: 0, M: 8}", `1:5: case "small" sets N to 0: a size from 1 to 2^31 is wanted`},
+		{"size below 0", "{N: 4, M: 8}", "{N: -4, M: 8}", `1:5: case "small" sets N to -4: a size from 1 to 2^31 is wanted`},
+		{"size too large", "{N: 4, M: 8}", "{N: 2147483649, M: 8}", `1:5: case "small" sets N to 2147483649: a size from 1 to 2^31 is wanted`},
+		{"size of a half", "{N: 4, M: 8}", "{N: 4.5, M: 8}", `1:5: a whole number is wanted here, not "4.5"`},
+		{"case name for a path", "small:", "../small:", `1:5: "../small" is not a name for a case: letters, digits, '_', '.' and '-'`},
+		{"no tolerance", "tolerance: {relative_error: 1.0e-3}\n", "", "1: tolerance wants at least relative_error"},
+		{"unknown tolerance", "relative_error", "rel_err", `1:7: unknown tolerance "rel_err": known are relative_error and max_abs_error`},
+		{"tolerance of 0", "1.0e-3", "0", "1:7: tolerance relative_error must be above 0"},
+		{"tolerance below 0", "1.0e-3", "-1", "1:7: tolerance relative_error must be above 0"},
+		{"tolerance that nothing exceeds", "1.0e-3", ".inf", `1:7: ".inf" is not a finite number: no value would ever exceed it`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := tree(t, plain(map[string]string{"kernels/sum/op.yaml": replaced(opText, c.old, c.new)}))
+			wantError(t, root, strings.Replace(c.want, "1:", "kernels/sum/op.yaml:", 1), "")
+		})
+	}
+	root := tree(t, plain(map[string]string{"kernels/mus/op.yaml": opText, "kernels/mus/sum.cc": ""}))
+	wantError(t, root, `kernels/sum/op.yaml:1: op "sum" is already defined in kernels/mus/op.yaml`, "")
+	root = tree(t, plain(map[string]string{"kernels/sum/op.yaml": replaced(opText, "[N, M]", "[N, M, N]")}))
+	wantError(t, root, `kernels/sum/op.yaml:3: dims names "N" twice`, "")
+	root = tree(t, plain(map[string]string{"kernels/sum/op.yaml": replaced(opText, "[N, M]", `[N, "M:1,N"]`)}))
+	wantError(t, root, `kernels/sum/op.yaml:3: "M:1,N" is not a name for a dimension: letters, digits, '_', '.' and '-'`, "")
+}
+
+func wantError(t *testing.T, root, want, hint string) {
+	t.Helper()
+	s, err := Load(root, everything)
+	var e *yamlfile.Error
+	if !errors.As(err, &e) || s != nil {
+		t.Fatalf("got %v, want a *yamlfile.Error", err)
+	}
+	if e.Error() != want || e.Hint != hint {
+		t.Errorf("got  %s (hint %q)\nwant %s (hint %q)", e, e.Hint, want, hint)
+	}
+}
+
+func TestLinesPointAtListEntries(t *testing.T) {
+	text := "op: sum\nsources:\n  - k.cu\narch:\n  - sm_90\n  - hopper\ncases:\n  - small\n"
+	root := tree(t, plain(map[string]string{"kernels/sum/one/kernel.yaml": text}))
+	wantError(t, root, `kernels/sum/one/kernel.yaml:6: "hopper" is not an architecture such as sm_90 or sm_90a, named once`, "")
+}
+
+// FuzzLoad holds: a kernel.yaml is refused by an *Error of that file, or it
+// makes a kernel that can be built and judged: an op, sources below the root,
+// architectures, cases of the op, and no flag of gate's own.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(kernelText), []byte(opText))
+	f.Add([]byte(replaced(kernelText, "[small]", "[small, large]")), []byte(opText))
+	f.Add([]byte("op: sum\nsources: [../one/k.cu]\narch: [sm_90a, sm_100f]\ncases: [large]\n"), []byte(opText))
+	f.Add([]byte(kernelText), []byte(replaced(opText, "1.0e-3", ".nan")))
+	f.Fuzz(func(t *testing.T, kernel, op []byte) {
+		root := tree(t, plain(map[string]string{"kernels/sum/one/kernel.yaml": string(kernel), "kernels/sum/op.yaml": string(op)}))
+		s, err := Load(root, everything)
+		if err != nil {
+			var e *yamlfile.Error
+			if !errors.As(err, &e) || e.Msg == "" || !strings.HasSuffix(e.File, ".yaml") || s != nil {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		if len(s.Kernels) != 1 {
+			t.Fatalf("%d kernels of one file", len(s.Kernels))
+		}
+		k := s.Kernels[0]
+		if k.Op == nil || len(k.Sources) == 0 || len(k.Arch) == 0 || len(k.Cases) == 0 || len(k.Op.Tolerance) == 0 {
+			t.Fatalf("%+v cannot be judged", k)
+		}
+		for _, source := range k.Sources {
+			rel, err := filepath.Rel(root, filepath.Join(k.Dir, source))
+			if err != nil || !filepath.IsLocal(rel) {
+				t.Fatalf("source %q lies outside", source)
+			}
+		}
+		for _, c := range k.Cases {
+			for _, d := range c.Dims {
+				if d.Size < 1 || !slices.Contains(k.Op.Dims, d.Name) {
+					t.Fatalf("case %s", c)
+				}
+			}
+		}
+		for _, tolerance := range k.Op.Tolerance {
+			if !(tolerance > 0 && tolerance < 1e300*10) {
+				t.Fatalf("tolerance %v", tolerance)
+			}
+		}
+	})
+}
