@@ -258,7 +258,7 @@ func (c *Cubin) describe(f *function) Entry {
 		switch a := &f.info[i]; {
 		case a.id == attrMaxThreads:
 			e.MaxThreads = a.threads()
-		case a.id == attrRegisterCount && c.image.symbols[a.symbols[0]].name == f.name && len(a.value) == 4:
+		case a.id == attrRegisterCount && len(a.symbols) == 1 && c.image.symbols[a.symbols[0]].name == f.name && len(a.value) == 4:
 			e.Registers = int(le.Uint32(a.value) & 0xffff)
 		}
 	}

@@ -20,13 +20,7 @@ func HostID(r io.Reader, isSystem func(file string) bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := &hostHasher{
-		lexer:    newLexer(data),
-		recipe:   newRecipe(hostRecipe),
-		isSystem: isSystem,
-		system:   map[string]bool{},
-		closures: map[string]int{},
-	}
+	h := newHostHasher(data, isSystem)
 	if err := h.run(); err != nil {
 		return "", err
 	}
@@ -64,6 +58,16 @@ type hostHasher struct {
 type token struct {
 	kind kind
 	text []byte
+}
+
+func newHostHasher(data []byte, isSystem func(string) bool) *hostHasher {
+	return &hostHasher{
+		lexer:    newLexer(data),
+		recipe:   newRecipe(hostRecipe),
+		isSystem: isSystem,
+		system:   map[string]bool{},
+		closures: map[string]int{},
+	}
 }
 
 func (h *hostHasher) run() error {

@@ -41,6 +41,9 @@ func (m *image) attributes(s *section) ([]attribute, error) {
 		}
 		a := attribute{format: d[0], id: d[1], value: d[2:4]}
 		d = d[attributeHeaderSize:]
+		if a.format == 0 || a.format > formatSized {
+			return nil, m.errorf("section %q: attribute 0x%02x in unknown format %d", s.name, a.id, a.format)
+		}
 		if a.format == formatSized {
 			size := int(le.Uint16(a.value))
 			if size > len(d) {
