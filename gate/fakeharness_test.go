@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A behaviour is how a kernel of a script acts on the simulated GPU. The fake
+// programs read it from the kernel's shared object, so that it is bound to
+// what was built: "FAKE latency=10000 error=2e-4".
+type behaviour map[string]string
+
+const behaviourMark = "FAKE "
+
+// behaviourOf reads the text behind the mark, up to the zero byte that ends it.
+func behaviourOf(library string) (behaviour, error) {
+	data, err := os.ReadFile(library)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, ok := bytes.Cut(data, []byte(behaviourMark))
+	if !ok {
+		return nil, fmt.Errorf("%s holds no %q", library, behaviourMark)
+	}
+	text, _, _ := bytes.Cut(rest, []byte{0})
+	b := behaviour{}
+	for _, pair := range strings.Fields(string(text)) {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: %q is not NAME=VALUE", library, pair)
+		}
+		b[name] = value
+	}
+	return b, nil
+}
+
+func (b behaviour) number(name string, otherwise float64) float64 {
+	text, ok := b[name]
+	if !ok {
+		return otherwise
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// A fakeStream is the harness's standard output: JSON lines with a count of
+// what was sent in the last.
+type fakeStream struct {
+	sent map[string]int
+}
+
+func (s *fakeStream) send(kind string, body map[string]any) {
+	line, err := json.Marshal(map[string]any{kind: body})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(string(line))
+	if kind != "config" && kind != "end" {
+		s.sent[kind]++
+	}
+}
+
+func (s *fakeStream) end(lie bool) {
+	counts := map[string]any{}
+	for _, kind := range []string{"begin", "check", "time", "profile", "error"} {
+		counts[kind] = s.sent[kind]
+	}
+	if lie {
+		counts["begin"] = s.sent["begin"] + 1
+	}
+	s.send("end", counts)
+}
+
+// fakeHarness speaks as kernels/harness's program does.
+func fakeHarness(args []string) int {
+	note("harness " + args[0])
+	flags := map[string][]string{}
+	for i := 1; i < len(args); i++ {
+		if args[i] == "--pad" {
+			continue
+		}
+		flags[args[i]] = append(flags[args[i]], args[i+1])
+		i++
+	}
+	seed := "1"
+	if s := flags["--seed"]; len(s) > 0 {
+		seed = s[0]
+	}
+	s := &fakeStream{sent: map[string]int{}}
+	s.send("config", map[string]any{"protocol": "gate-harness/1", "mode": args[0], "seed": json.Number(seed), "device": map[string]string{"name": os.Getenv("FAKE_GPU_NAME")}})
+	if args[0] == "device" {
+		if os.Getenv("FAKE_DEVICE") == "dead" {
+			s.send("error", map[string]any{"kernel": nil, "case": nil, "kind": "cuda", "code": 46, "name": "cudaErrorDevicesUnavailable", "message": "creating a context: the device is busy"})
+			s.end(false)
+			return 1
+		}
+		s.end(false)
+		return 0
+	}
+	status, lie := 0, false
+	for _, run := range flags["--run"] {
+		u, err := newFakeRun(run, args[0], seed, flags["--kernel"])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		if u.is("truncate") {
+			return 0 // the stream stops without a word
+		}
+		lie = lie || u.is("lie")
+		if !u.perform(s) {
+			status = 1
+			if u.is("cuda") {
+				break // the context is lost
+			}
+		}
+		if u.is("exit") {
+			fmt.Fprintln(os.Stderr, "the program gave up")
+			return 7
+		}
+	}
+	s.end(lie)
+	return status
+}
+
+// A fakeRun is one kernel on one case.
+type fakeRun struct {
+	kernel, kase, mode, seed string
+	behaviour                behaviour
+}
+
+func newFakeRun(run, mode, seed string, kernels []string) (*fakeRun, error) {
+	at := strings.LastIndex(run, "@")
+	u := &fakeRun{kernel: run[:at], kase: run[at+1:], mode: mode, seed: seed}
+	i := slices.IndexFunc(kernels, func(k string) bool { return strings.HasPrefix(k, u.kernel+"=") })
+	if i < 0 {
+		return nil, fmt.Errorf("no --kernel for %s", run)
+	}
+	var err error
+	u.behaviour, err = behaviourOf(strings.TrimPrefix(kernels[i], u.kernel+"="))
+	return u, err
+}
+
+// is reports whether a behaviour was asked for in this mode: "hang=check".
+func (u *fakeRun) is(name string) bool { return u.behaviour[name] == u.mode }
+
+func (u *fakeRun) record(more map[string]any) map[string]any {
+	r := map[string]any{"kernel": u.kernel, "case": u.kase}
+	for k, v := range more {
+		r[k] = v
+	}
+	return r
+}
+
+// perform sends what the kernel's behaviour makes of a run; false is an error.
+func (u *fakeRun) perform(s *fakeStream) bool {
+	switch u.mode {
+	case "check":
+		for _, class := range []string{"ordinary", "large"} {
+			s.send("begin", u.record(map[string]any{"class": class}))
+			if !u.launch(s) {
+				return false
+			}
+			s.send("check", u.check(class))
+		}
+	case "time":
+		for _, regime := range []string{"warm", "cold"} {
+			s.send("begin", u.record(map[string]any{"regime": regime}))
+			if !u.launch(s) {
+				return false
+			}
+			s.send("time", u.time(regime))
+		}
+	case "profile":
+		s.send("begin", u.record(nil))
+		if !u.launch(s) {
+			return false
+		}
+		s.send("profile", u.record(map[string]any{"calls": 1}))
+	}
+	return true
+}
+
+// launch is the moment at which a kernel hangs, crashes or fails.
+func (u *fakeRun) launch(s *fakeStream) bool {
+	switch {
+	case u.is("hang"):
+		time.Sleep(10 * time.Minute)
+	case u.is("crash"):
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		time.Sleep(time.Minute)
+	case u.is("cuda"):
+		s.send("error", u.record(map[string]any{"kind": "cuda", "code": 700, "name": "cudaErrorIllegalAddress", "message": "running the kernel: an illegal memory access was encountered"}))
+		return false
+	case u.is("empty"):
+		s.send("error", u.record(map[string]any{"kind": "empty_graph", "code": 0, "name": "", "message": "16 captured calls gave 0 kernel launches"}))
+		return false
+	}
+	return true
+}
+
+const fakeElements = 4096
+
+func (u *fakeRun) check(class string) map[string]any {
+	r := u.record(map[string]any{"class": class, "elements": fakeElements, "max_abs_index": 0, "nonfinite": 0, "unwritten": 0,
+		"guard": "ok", "inputs_changed": false, "repeatable": true, "status": "pass", "reasons": []string{}})
+	e := u.behaviour.number("error", 2e-4)
+	r["relative_error"], r["max_abs_error"] = e, 2*e
+	if nan := u.behaviour.number("nan", 0); nan > 0 {
+		r["relative_error"], r["max_abs_error"], r["nonfinite"], r["status"] = nil, nil, nan, "fail"
+		r["reasons"] = []string{fmt.Sprintf("%g of %d elements are not finite where the reference is, or finite where it is not", nan, fakeElements)}
+	} else if e > 1e-3 {
+		r["status"], r["reasons"] = "fail", []string{fmt.Sprintf("relative error %.3g is above 0.001", e)}
+	}
+	return r
+}
+
+// time is one launch: every batch has a little noise, and so has the launch.
+// The same seed gives the same times.
+func (u *fakeRun) time(regime string) map[string]any {
+	h := fnv.New64a()
+	fmt.Fprint(h, u.seed, u.kernel, u.kase, regime)
+	random := rand.New(rand.NewPCG(h.Sum64(), 1))
+	typical := u.behaviour.number("latency", 10000) * (1 + 0.001*(random.Float64()-0.5))
+	if regime == "cold" {
+		typical *= 1.5
+	}
+	batches := make([]float64, 50)
+	for i := range batches {
+		batches[i] = math.Round(typical*(1+0.001*random.Float64())*1e3) / 1e3
+	}
+	nodes := 16
+	if u.is("unlaunched") {
+		nodes = 0
+	}
+	state := map[string]any{"sm_mhz": 1980, "mem_mhz": 3201, "temperature_c": 35, "power_w": 300, "throttle": []string{}, "throttle_bits": 0}
+	return u.record(map[string]any{"regime": regime, "calls": 16, "kernel_nodes": nodes, "sets": 16,
+		"batches_ns": batches, "before": state, "after": state})
+}
