@@ -105,6 +105,7 @@ func centred(blocks [][blockSize]Launch, m Metric) []float64 {
 		for _, l := range b {
 			logs = append(logs, math.Log(m.of(l)))
 		}
+		slices.Sort(logs) // so that the rounding of the mean does not depend on the order
 		mean := average(logs)
 		for _, y := range logs {
 			pool = append(pool, (y-mean)*inflate)

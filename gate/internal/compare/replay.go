@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/montanaflynn/stats"
 )
 
 // replays is the number of resampled jobs behind MDE90; its 90 % quantile then
@@ -27,13 +25,13 @@ func residuals(blocks []Block, m Metric) []float64 {
 	for _, b := range blocks {
 		for _, side := range [][perArm]Launch{b.Base, b.Head} {
 			var logs [perArm]float64
-			sum := 0.0
 			for i, l := range side {
 				logs[i] = math.Log(m.of(l))
-				sum += logs[i]
 			}
+			slices.Sort(logs[:]) // so that the rounding of the mean does not depend on the order
+			mean := average(logs[:])
 			for _, y := range logs {
-				pool = append(pool, (y-sum/perArm)*inflate)
+				pool = append(pool, (y-mean)*inflate)
 			}
 		}
 	}
@@ -42,23 +40,17 @@ func residuals(blocks []Block, m Metric) []float64 {
 }
 
 // detectable is MDE90: the relative effect that the plan finds with 90 %
-// probability, by running the decision on jobs resampled from the pool. In one
-// job the effect from which on it is red follows from an order statistic of
-// the differences, so nothing is searched: MDE90 is the 90 % quantile of those.
-// False where no look can reject. The generator is seeded with a constant, so
-// that the same launches give the same figure.
+// probability, by running the decision on jobs resampled from the pool. False
+// where no look can reject. The generator is seeded with a constant, so that
+// the same launches give the same figure.
 func detectable(pool []float64, limits Limits, plan Plan, tests int) (float64, bool) {
 	looks := rejecting(plan, tests)
 	if len(pool) == 0 || len(looks) == 0 {
 		return 0, false
 	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	needed := make([]float64, replays)
-	for i := range needed {
-		needed[i] = neededEffect(rng, pool, looks, limits.tolerated())
-	}
-	slices.Sort(needed)
-	return relative(needed[int(math.Ceil(power*replays))-1]), true
+	r := replay{looks: looks, tolerated: limits.tolerated(), size: looks[len(looks)-1].blocks * pairsPerBlock}
+	r.draw(pool)
+	return relative(r.needed(int(math.Ceil(power * replays)))), true
 }
 
 // A rejection is a look and the count from which on it rejects.
@@ -76,119 +68,101 @@ func rejecting(plan Plan, tests int) []rejection {
 	return list
 }
 
-// neededEffect draws one job of two equal arms and returns the shift that,
-// added to the head, would just make it red at one of the looks.
-func neededEffect(rng *rand.Rand, pool []float64, looks []rejection, tolerated float64) float64 {
-	d := make(differences, 0, looks[len(looks)-1].blocks*pairsPerBlock)
-	effect := math.Inf(1)
-	for _, l := range looks {
-		for len(d) < l.blocks*pairsPerBlock {
-			var base, head [perArm]float64
-			for i := range perArm {
-				base[i], head[i] = pool[rng.IntN(len(pool))], pool[rng.IntN(len(pool))]
-			}
-			d = d.appendBlock(&base, &head)
-		}
-		// Red when at least critical differences plus the effect exceed the tolerance.
-		effect = min(effect, tolerated-largest(slices.Clone(d), l.critical))
-	}
-	return effect
+// A replay holds the differences of resampled jobs of two equal arms. An effect
+// e on the head adds e to each of them, so a job is red from some effect on.
+type replay struct {
+	looks     []rejection
+	tolerated float64
+	size      int // differences of a job
+	d         differences
+	reach     float64 // no difference is larger
 }
 
-// largest returns the k-th largest value (k >= 1) and reorders its argument.
-func largest(values []float64, k int) float64 {
-	lo, hi, want := 0, len(values)-1, len(values)-k
-	for lo < hi {
-		pivot := values[lo+(hi-lo)/2]
-		i, j := lo, hi
-		for i <= j {
-			for values[i] < pivot {
-				i++
-			}
-			for values[j] > pivot {
-				j--
-			}
-			if i <= j {
-				values[i], values[j] = values[j], values[i]
-				i, j = i+1, j-1
-			}
+// draw fills the jobs. Sixteen bits choose a value well enough: a pool holds
+// 2,048 at most.
+func (r *replay) draw(pool []float64) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	n := uint64(len(pool))
+	r.d = make(differences, 0, replays*r.size)
+	for len(r.d) < replays*r.size {
+		var base, head [perArm]float64
+		b, h := rng.Uint64(), rng.Uint64()
+		for i := range perArm {
+			base[i], head[i] = pool[b>>(16*i)&0xffff*n>>16], pool[h>>(16*i)&0xffff*n>>16]
 		}
-		switch {
-		case want <= j:
-			hi = j
-		case want >= i:
-			lo = i
-		default:
-			return values[want]
-		}
+		r.d = r.d.appendBlock(&base, &head)
 	}
-	return values[want]
+	r.reach = pool[len(pool)-1] - pool[0]
 }
 
-// maxNeed is where counting pairs stops: nobody measures more.
-const maxNeed = 100_000
-
-// needPairs says how many pairs would decide an undecided trial: for each
-// metric the cheaper of proving it above or below, and the most expensive of
-// the metrics.
-func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
-	switch {
-	case o.Verdict != Inconclusive:
-		return 0
-	case o.Reason == Collapse || o.Reason == ZeroVariance: // no number of pairs explains these
-		return -1
+// needed returns the effect from which on the given number of jobs is red. It
+// halves the range of effects, keeping only the jobs that turn red inside it,
+// and ends exactly, with the order statistics of the few that are left.
+func (r *replay) needed(jobs int) float64 {
+	const few = 4
+	active := make([]int, replays)
+	for j := range active {
+		active[j] = j
 	}
-	if len(t.experiment.Blocks) == 0 {
-		return fewestPairs(plan, tests)
-	}
-	need := 0
-	for i, one := range t.tests {
-		if o.Metrics[i].Verdict == Inconclusive {
-			need = max(need, one.needPairs(t.experiment, tests, plan))
+	low, high := r.tolerated-r.reach, r.tolerated+r.reach
+	for range 64 {
+		if len(active) <= few {
+			break
+		}
+		middle := low + (high-low)/2
+		split := r.partition(active, middle)
+		if split >= jobs {
+			active, high = active[:split], middle
+		} else {
+			active, jobs, low = active[split:], jobs-split, middle
 		}
 	}
-	return need
+	effects := make([]float64, len(active))
+	for i, j := range active {
+		effects[i] = r.effect(j)
+	}
+	slices.Sort(effects)
+	return effects[jobs-1]
 }
 
-// needPairs is the number of pairs for one metric, from the normal
-// approximation of the rank test at the weight of the last look.
-func (t test) needPairs(e Experiment, tests int, plan Plan) int {
-	estimate, _, _ := t.d.hodgesLehmann(intervalConfidence)
-	sigma, err := stats.StandardDeviationSample(residuals(e.Blocks, t.metric))
-	if err != nil {
-		return -1
+// partition moves the jobs that are red under an effect to the front and
+// returns how many they are.
+func (r *replay) partition(jobs []int, effect float64) int {
+	red := 0
+	for i, j := range jobs {
+		if r.red(j, effect) {
+			jobs[red], jobs[i] = jobs[i], jobs[red]
+			red++
+		}
 	}
-	weight := plan.Looks[len(plan.Looks)-1].Weight
-	above := pairsFor(sigma, estimate-e.Limits.tolerated(), weight*plan.Alpha/float64(max(1, tests)))
-	below := pairsFor(sigma, e.Limits.detected()-estimate, weight*plan.Beta)
-	return max(min(above, below), fewestPairs(plan, tests))
+	return red
 }
 
-// pairsFor is the number of pairs that separates an effect from a limit, gap
-// away from it, with 90 % power at the given level: 2((z_level + z_power) σ/gap)²
-// over the rank test's efficiency of 3/π, in whole blocks.
-func pairsFor(sigma, gap, level float64) int {
-	if !(gap > 0) {
-		return maxNeed
+// red reports whether a job is red under an effect at any look.
+func (r *replay) red(job int, effect float64) bool {
+	shift, above, from := r.tolerated-effect, 0, 0
+	d := r.d[job*r.size:]
+	for _, l := range r.looks {
+		to := l.blocks * pairsPerBlock
+		for _, x := range d[from:to] {
+			above += int(math.Float64bits(shift-x) >> 63) // 1 where x exceeds the shift, without a branch
+		}
+		if above >= l.critical {
+			return true
+		}
+		from = to
 	}
-	z := (normalQuantile(level) + normalQuantile(1-power)) * sigma / gap
-	pairs := 2 * z * z * math.Pi / 3
-	if !(pairs < maxNeed) {
-		return maxNeed
-	}
-	return perArm * int(math.Ceil(pairs/perArm))
+	return false
 }
 
-// normalQuantile is the value that a standard normal exceeds with probability p.
-func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfcinv(2*p) }
-
-// fewestPairs is the first look that can reject at Holm's first step; where
-// none can, the number of pairs whose smallest p value would do.
-func fewestPairs(plan Plan, tests int) int {
-	if looks := rejecting(plan, tests); len(looks) > 0 {
-		return looks[0].blocks * perArm
+// effect is the smallest shift that makes a job red: at a look, as many
+// differences as the critical count have to exceed the tolerance with it.
+func (r *replay) effect(job int) float64 {
+	d := r.d[job*r.size:]
+	least := math.Inf(1)
+	for _, l := range r.looks {
+		sorted := slices.Sorted(slices.Values(d[:l.blocks*pairsPerBlock]))
+		least = min(least, r.tolerated-sorted[len(sorted)-l.critical])
 	}
-	weight := plan.Looks[len(plan.Looks)-1].Weight
-	level := plan.Alpha / float64(max(1, tests)) * weight
-	return perArm * int(math.Ceil(math.Log(level)/-math.Log(orders)))
+	return least
 }

@@ -1,0 +1,75 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/montanaflynn/stats"
+)
+
+// maxNeed is where counting pairs stops: nobody measures more.
+const maxNeed = 100_000
+
+// needPairs says how many pairs would decide an undecided trial: for each
+// metric the cheaper of proving it above or below, and the most expensive of
+// the metrics.
+func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
+	switch {
+	case o.Verdict != Inconclusive:
+		return 0
+	case o.Reason == Collapse || o.Reason == ZeroVariance: // no number of pairs explains these
+		return -1
+	}
+	if len(t.experiment.Blocks) == 0 {
+		return fewestPairs(plan, tests)
+	}
+	need := 0
+	for i, one := range t.tests {
+		if o.Metrics[i].Verdict == Inconclusive {
+			need = max(need, one.needPairs(t.experiment, tests, plan))
+		}
+	}
+	return need
+}
+
+// needPairs is the number of pairs for one metric, from the normal
+// approximation of the rank test at the weight of the last look.
+func (t test) needPairs(e Experiment, tests int, plan Plan) int {
+	estimate, _, _ := t.d.hodgesLehmann(intervalConfidence)
+	sigma, err := stats.StandardDeviationSample(residuals(e.Blocks, t.metric))
+	if err != nil {
+		return -1
+	}
+	weight := plan.Looks[len(plan.Looks)-1].Weight
+	above := pairsFor(sigma, estimate-e.Limits.tolerated(), weight*plan.Alpha/float64(max(1, tests)))
+	below := pairsFor(sigma, e.Limits.detected()-estimate, weight*plan.Beta)
+	return max(min(above, below), fewestPairs(plan, tests))
+}
+
+// pairsFor is the number of pairs that separates an effect from a limit, gap
+// away from it, with 90 % power at the given level: 2((z_level + z_power) σ/gap)²
+// over the rank test's efficiency of 3/π, in whole blocks.
+func pairsFor(sigma, gap, level float64) int {
+	if !(gap > 0) {
+		return maxNeed
+	}
+	z := (normalQuantile(level) + normalQuantile(1-power)) * sigma / gap
+	pairs := 2 * z * z * math.Pi / 3
+	if !(pairs < maxNeed) {
+		return maxNeed
+	}
+	return perArm * int(math.Ceil(pairs/perArm))
+}
+
+// normalQuantile is the value that a standard normal exceeds with probability p.
+func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfcinv(2*p) }
+
+// fewestPairs is the first look that can reject at Holm's first step; where
+// none can, the number of pairs whose smallest p value would do.
+func fewestPairs(plan Plan, tests int) int {
+	if looks := rejecting(plan, tests); len(looks) > 0 {
+		return looks[0].blocks * perArm
+	}
+	weight := plan.Looks[len(plan.Looks)-1].Weight
+	level := plan.Alpha / float64(max(1, tests)) * weight
+	return perArm * int(math.Ceil(math.Log(level)/-math.Log(orders)))
+}
