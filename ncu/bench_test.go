@@ -9,8 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/gate/ncu"
@@ -82,9 +82,22 @@ func benchOver(b *testing.B, read func(r io.Reader) (int, error)) {
 			b.Fatal(err)
 		}
 	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-from-OS")
+	b.ReportMetric(peakRSS(b), "peak-MiB")
+}
+
+// peakRSS returns the largest resident size of the process so far, in MiB, or 0
+// where the system does not say.
+func peakRSS(tb testing.TB) float64 {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		tb.Fatal(err)
+	}
+	return kib / 1024
 }
 
 func stream(r io.Reader, each func(l *ncu.Launch) error) (int, error) {

@@ -68,7 +68,7 @@ type Instance struct {
 type Rule struct {
 	Section     string // section identifier, such as SpeedOfLight
 	Name        string
-	Type        string // OPT, INF, WRN, ERR
+	Type        string // OPT, INF, WRN, ERR; "" for one that is not known
 	Text        string
 	SpeedupType string // global, local or ""
 	Speedup     Value  // estimated, in %

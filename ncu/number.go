@@ -81,19 +81,24 @@ func fastNumber(s string, exp int) (float64, bool) {
 			return 0, false
 		}
 	}
-	n := float64(mantissa)
-	switch e := exp - decimals; {
-	case e < -22 || e > 22:
-		return 0, false
-	case e < 0:
-		n /= powers[-e]
-	default:
-		n *= powers[e]
-	}
+	out, ok := exactPower(mantissa, exp-decimals)
 	if neg {
-		n = -n
+		out = -out
 	}
-	return n, true
+	return out, ok
+}
+
+// exactPower multiplies a mantissa of at most 15 digits by ten to the power exp
+// where one rounding is enough.
+func exactPower(mantissa uint64, exp int) (float64, bool) {
+	switch n := float64(mantissa); {
+	case exp < -22 || exp > 22:
+		return 0, false
+	case exp < 0:
+		return n / powers[-exp], true
+	default:
+		return n * powers[exp], true
+	}
 }
 
 // scaled parses plain times ten to the power exp. The power goes into the text,

@@ -1,0 +1,154 @@
+package ncu
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// printed are the numbers of the recordings, which all come from machines with
+// an English or the C locale.
+var printed = regexp.MustCompile(`^-?[\d,]+(\.\d+)?$`)
+
+// oracleUnits spells out what the units of the recordings are in base units.
+var oracleUnits = map[string]struct {
+	base  string
+	scale string
+}{
+	"us": {"ns", "1e3"}, "ms": {"ns", "1e6"}, "nsecond": {"ns", "1"}, "Ghz": {"hz", "1e9"},
+	"Kbyte": {"byte", "1e3"}, "Mbyte": {"byte", "1e6"}, "Gbyte": {"byte", "1e9"},
+	"Kbyte/s": {"byte/s", "1e3"}, "Mbyte/s": {"byte/s", "1e6"}, "Gbyte/s": {"byte/s", "1e9"}, "Tbyte/s": {"byte/s", "1e12"},
+	"byte/second": {"byte/s", "1"}, "Kbyte/block": {"byte/block", "1e3"}, "Kbyte/cycle": {"byte/cycle", "1e3"},
+	"%/Kbyte": {"%/byte", "1e-3"}, "sector/ns": {"sector/s", "1e9"}, "sector/ms": {"sector/s", "1e3"},
+}
+
+// oracleCell is a cell as encoding/csv and exact arithmetic read it.
+func oracleCell(t *testing.T, text, unit string) Value {
+	t.Helper()
+	u, ok := oracleUnits[unit]
+	if !ok {
+		u.base, u.scale = unit, "1"
+	}
+	if !printed.MatchString(text) {
+		return Value{Kind: Text, Text: text}
+	}
+	n, ok := new(big.Rat).SetString(strings.ReplaceAll(text, ",", ""))
+	scale, good := new(big.Rat).SetString(u.scale)
+	if !ok || !good {
+		t.Fatalf("%q %q", text, unit)
+	}
+	f, _ := n.Mul(n, scale).Float64()
+	return Value{Kind: Number, Number: f, Unit: u.base}
+}
+
+// TestAgainstEncodingCSV compares every cell of every recording with what
+// encoding/csv and rational numbers make of it.
+func TestAgainstEncodingCSV(t *testing.T) {
+	files, cells := 0, 0
+	for name, copied := range recordings {
+		if strings.HasSuffix(name, ".ncu-rep") || copied == "" && os.Getenv("GATE_CORPUS") == "" {
+			continue
+		}
+		path := filepath.Join("testdata", copied)
+		if copied == "" {
+			path = corpus(t, name)
+		}
+		rep, err := readPath(t, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files++
+		rows := csvRows(t, path)
+		if rows[0][len(rows[0])-1] == "Metric Value" || len(rows[0]) == 20 {
+			cells += compareLong(t, name, rep, rows)
+		} else {
+			cells += compareRaw(t, name, rep, rows)
+		}
+	}
+	if files < 7 || cells < 40000 {
+		t.Errorf("compared %d cells of %d recordings", cells, files)
+	}
+	t.Logf("%d cells of %d recordings", cells, files)
+}
+
+func csvRows(t *testing.T, path string) [][]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := io.ReadAll(bufio.NewReader(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := csv.NewReader(bytes.NewReader(all[bytes.Index(all, []byte(`"ID",`)):]))
+	c.FieldsPerRecord = -1
+	rows, err := c.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func compareLong(t *testing.T, name string, rep *Report, rows [][]string) (cells int) {
+	at, last := -1, ""
+	for _, r := range rows[1:] {
+		if r[0] != last {
+			at, last = at+1, r[0]
+		}
+		if r[12] == "" {
+			continue
+		}
+		v, err := rep.Launches[at].Label(r[11], r[12])
+		compareCell(t, name+" "+r[12], v, err, r[14], r[13])
+		cells++
+	}
+	if at+1 != len(rep.Launches) {
+		t.Errorf("%s: %d launches, want %d", name, len(rep.Launches), at+1)
+	}
+	return cells
+}
+
+func compareRaw(t *testing.T, name string, rep *Report, rows [][]string) (cells int) {
+	if len(rows)-2 != len(rep.Launches) {
+		t.Errorf("%s: %d launches, want %d", name, len(rep.Launches), len(rows)-2)
+	}
+	for i, r := range rows[2:] {
+		for j := 11; j < len(r); j++ {
+			v, err := rep.Launches[i].Metric(rows[0][j])
+			compareCell(t, name+" "+rows[0][j], v, err, r[j], rows[1][j])
+			cells++
+		}
+	}
+	return cells
+}
+
+func compareCell(t *testing.T, what string, v Value, err error, text, unit string) {
+	t.Helper()
+	want := oracleCell(t, text, unit)
+	switch text {
+	case "", "n/a", "no data", "nan":
+		if err != nil || v.Kind != Missing {
+			t.Errorf("%s: %+v, %v; want missing", what, v, err)
+		}
+		return
+	}
+	if err != nil || v.Kind != want.Kind || v.Number != want.Number || v.Text != want.Text || want.Kind == Number && v.Unit != want.Unit {
+		t.Errorf("%s: %+v, %v; want %+v", what, v, err, want)
+	}
+}
