@@ -63,6 +63,10 @@ func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evi
 		}
 	}
 	switch {
+	case len(r.Checks) == 0 && len(s.errors) > 0:
+		f := s.errors[0].fault()
+		f.Message = fmt.Sprintf("not reached: case %s ended the process: %s", s.errors[0].Case, f.Message)
+		return c.failed(evidence.Correctness, u, f)
 	case broke != nil && (s.last == nil || s.last.Case == u.Case.Name || len(r.Checks) == 0):
 		return c.failed(evidence.Correctness, u, broke)
 	case len(r.Checks) == 0:
