@@ -17,7 +17,6 @@ type Limits struct {
 	SharedUnitBytes     int    // shared memory is allocated in multiples of this
 	BarriersPerSM       int    // named barriers; 0 when they never limit
 	RegistersPerSM      int
-	RegistersPerBlock   int
 	RegistersPerThread  int   // most that a thread can use
 	RegisterUnitPerWarp int   // registers are allocated to warps in multiples of this
 	PartitionsPerSM     int   // each has its own part of the register file
@@ -39,9 +38,9 @@ type Limits struct {
 //     cudaDevAttrReservedSharedMemoryPerBlock, also printed by Nsight Compute
 //     as launch__shared_mem_per_block_driver.
 //
-// Common to all: 65,536 registers per SM and per block, 255 per thread,
-// allocated to warps in units of 256, in four partitions; blocks of at most
-// 1,024 threads.
+// Common to all: 65,536 registers per SM, all of which one block can have, 255
+// per thread, allocated to warps in units of 256, in four partitions; blocks of
+// at most 1,024 threads.
 var architectures = []struct {
 	numbers         string // "80 87": architectures with equal limits
 	warps, blocks   int
@@ -77,7 +76,7 @@ func Device(arch string) (Limits, error) {
 				Arch: "sm_" + n, WarpsPerSM: a.warps, BlocksPerSM: a.blocks,
 				SharedUnitBytes: a.unit, SharedReservedBytes: a.reserved,
 				BarriersPerSM:  a.barriersByBlock * a.blocks,
-				RegistersPerSM: 65536, RegistersPerBlock: 65536, RegistersPerThread: 255,
+				RegistersPerSM: 65536, RegistersPerThread: 255,
 				RegisterUnitPerWarp: 256, PartitionsPerSM: 4, ThreadsPerBlock: 1024,
 			}
 			for _, kib := range a.shared {

@@ -76,7 +76,7 @@ type Entry struct {
 
 	// Callees are device functions printed with this entry: those that it
 	// reaches by calls. One that several entries reach is repeated by ptxas.
-	// A compiler that prints no compile times (before CUDA 12.2 or so) does not
+	// A compiler that prints no compile times (CUDA 12.1 prints none) does not
 	// tell a function that it compiled separately from a callee; behind an
 	// entry it is taken for a callee.
 	Callees []Function

@@ -110,14 +110,10 @@ func (l *Launch) check(d *Limits) error {
 }
 
 // registers returns the limit by registers. A warp stays in one partition, so
-// whole warps must fit into each. The hardware also checks one block as if its
-// warps were spread over all partitions.
+// whole warps must fit into each.
 func (r *Result) registers(d *Limits, perThread, warps int) int {
 	perWarp := roundUp(perThread*warpSize, d.RegisterUnitPerWarp)
 	r.AllocatedRegisters = perWarp / warpSize
-	if perWarp*roundUp(warps, d.PartitionsPerSM) > d.RegistersPerBlock {
-		return 0
-	}
 	warpsPerPartition := d.RegistersPerSM / d.PartitionsPerSM / perWarp
 	return warpsPerPartition * d.PartitionsPerSM / warps
 }

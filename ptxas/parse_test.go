@@ -45,6 +45,7 @@ func TestNoise(t *testing.T) {
 		"narrow tag":      func(l string) string { return strings.Replace(l, "info    :", "info :", 1) },
 		"tight tag":       func(l string) string { return strings.Replace(l, "info    :", "info:", 1) },
 		"command echoed":  func(l string) string { return "ptxas -v x.ptx\n" + l },
+		"other programs":  func(l string) string { return l + "\nmyinfo : 0 bytes gmem\ninfo : 0 bytes gmem or so\ninfo: ok" },
 		"between lines":   func(l string) string { return l + "\nnvcc -o a b\n[2/3] c++ \n\x00\xff\n" },
 	} {
 		var b strings.Builder
@@ -52,8 +53,8 @@ func TestNoise(t *testing.T) {
 			b.WriteString(change(strings.TrimSuffix(line, "\n")) + "\n")
 		}
 		log := parseString(t, b.String())
-		if len(log.Entries) != 1 {
-			t.Errorf("%s: %d entries", name, len(log.Entries))
+		if len(log.Entries) != 1 || log.Units != 1 {
+			t.Errorf("%s: %d entries in %d units", name, len(log.Entries), log.Units)
 		} else if got := entryFigures(&log.Entries[0]); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
@@ -219,6 +220,48 @@ func TestCallees(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestLibraryUnits: functions of a unit without an entry belong to no entry.
+func TestLibraryUnits(t *testing.T) {
+	library := gmemLine + strings.Replace(propsLine, "for k", "for f", 1) + frameLine + timeLine
+	for _, text := range []string{library + block, block + library} {
+		log := parseString(t, text)
+		if e := log.Entries[0]; names(log.Functions) != "f" || len(e.Callees)+len(e.UnitFunctions) > 0 {
+			t.Errorf("functions %q, entry %+v", names(log.Functions), e)
+		}
+	}
+}
+
+// TestManyEntries: more entries than are allocated together.
+func TestManyEntries(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(gmemLine + strings.Replace(propsLine, "for k", "for f", 1) + frameLine)
+	const n = 3*chunkSize + 7
+	for i := range n {
+		fmt.Fprintf(&text, "ptxas info    : Compiling entry function 'k%d' for 'sm_90'\nptxas info    : Used %d registers\n", i, i)
+	}
+	log := parseString(t, text.String())
+	for i, e := range log.Entries {
+		if e.Name != fmt.Sprintf("k%d", i) || e.Registers != known(int64(i)) || names(e.UnitFunctions) != "f" {
+			t.Fatalf("entry %d: %+v", i, e)
+		}
+	}
+	if len(log.Entries) != n {
+		t.Errorf("%d entries", len(log.Entries))
+	}
+}
+
+// TestAdvisoriesMerge: an advisory counts once for each code and function, also
+// when its text has another line number or the function another clone number.
+func TestAdvisoriesMerge(t *testing.T) {
+	advisory := func(code, line, function string) string {
+		return "ptxas info    : (" + code + ") warpgroup.arrive is injected in around line " + line + " by compiler in function '" + function + "'\n"
+	}
+	log := parseString(t, advisory("C7519", "1", "f")+advisory("C7519", "2", "f$83")+advisory("C7517", "1", "f")+advisory("C7519", "1", "g")+block)
+	if len(log.Advisories) != 3 || log.Advisories[0].Repeats != 2 {
+		t.Errorf("got %+v", log.Advisories)
 	}
 }
 
