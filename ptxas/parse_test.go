@@ -121,6 +121,7 @@ func TestRefused(t *testing.T) {
 		{"torn frame", entryLine + propsLine + "    16 bytes stack frame, 8 byt\n", "log:3: unreadable stack and spill figures"},
 		{"torn usage", entryLine + propsLine + frameLine + "ptxas info    : Used 40 regi\n", "unreadable number of registers"},
 		{"torn entry", "ptxas info    : Compiling entry function 'k' for 'sm\n", "unreadable entry function"},
+		{"entry cut between quotes", "ptxas info    : Compiling entry function 'k' for '\n", "unreadable entry function"},
 		{"arch that is none", "ptxas info    : Compiling entry function 'k' for 'gfx90a'\n", "unreadable entry function"},
 		{"torn unit", "ptxas info    : 3 bytes gmem, 4 by\n", "unreadable global memory figures"},
 		{"field twice", entryLine + "ptxas info    : Used 4 registers, 4 bytes smem, 4 bytes smem\n", "a field is there twice"},
