@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -86,7 +87,10 @@ func Decode(data []byte) (*Record, error) {
 	if r.Schema != Schema {
 		return nil, fmt.Errorf("the schema is %q, this gate reads %q", r.Schema, Schema)
 	}
-	return &r, r.validate()
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	return &r, nil
 }
 
 func strict(data []byte, into any) error {
@@ -132,7 +136,11 @@ const maxDepth = 64
 func RejectDuplicateKeys(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	return walk(dec, 0)
+	err := walk(dec, 0)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the JSON is cut short")
+	}
+	return err
 }
 
 func walk(dec *json.Decoder, depth int) error {
@@ -168,7 +176,9 @@ func walk(dec *json.Decoder, depth int) error {
 	return err
 }
 
+// foldKey makes keys equal that the standard decoder takes for one field. By
+// way of the upper case, because 'ſ' is lower case already and means 's' there.
 func foldKey(key json.Token) string {
 	s, _ := key.(string)
-	return string(bytes.ToLower([]byte(s)))
+	return strings.ToLower(strings.ToUpper(s))
 }
