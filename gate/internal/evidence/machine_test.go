@@ -1,0 +1,73 @@
+package evidence
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestKeyChangesWithEveryField(t *testing.T) {
+	key := h200.Key()
+	if key != h200.Key() || !strings.HasPrefix(key, "h200-") || len(key) != len("h200-")+8 {
+		t.Fatalf("key %q", key)
+	}
+	seen := map[string]string{key: "none"}
+	fields := reflect.TypeOf(h200)
+	for i := range fields.NumField() {
+		m := h200
+		f := reflect.ValueOf(&m).Elem().Field(i)
+		f.SetString(f.String() + "x")
+		name := fields.Field(i).Name
+		if other, ok := seen[m.Key()]; ok {
+			t.Errorf("changing %s gives the key of changing %s", name, other)
+		}
+		seen[m.Key()] = name
+	}
+	if len(seen) != fields.NumField()+1 || len(seen) < 8 {
+		t.Errorf("%d keys", len(seen))
+	}
+	a, b := h200, h200
+	a.Driver, a.Runtime = "580", "13.0"
+	b.Driver, b.Runtime = "58", "013.0"
+	if a.Key() == b.Key() {
+		t.Error("text that moves from one field to the next leaves the key")
+	}
+}
+
+func TestModel(t *testing.T) {
+	for gpu, want := range map[string]string{
+		"NVIDIA H200": "h200", "NVIDIA H100 80GB HBM3": "h100-80gb-hbm3", "NVIDIA A100-SXM4-80GB": "a100-sxm4-80gb",
+		"Tesla V100-SXM2-16GB": "tesla-v100-sxm2-16gb", "NVIDIA GeForce RTX 5090": "geforce-rtx-5090", "": "unknown", "NVIDIA": "unknown",
+		"../../etc": "etc", "\x1b[31mH200": "31mh200",
+	} {
+		if got := (Machine{GPU: gpu}).Model(); got != want {
+			t.Errorf("%q is %q, want %q", gpu, got, want)
+		}
+	}
+}
+
+func TestIs(t *testing.T) {
+	h100 := h200
+	h100.GPU = "NVIDIA H100 80GB HBM3"
+	for _, c := range []struct {
+		machine Machine
+		name    string
+		want    bool
+	}{
+		{h200, "h200", true}, {h200, "H200", true}, {h200, h200.Key(), true}, {h200, "h20", false}, {h200, "h2000", false}, {h200, "", false},
+		{h200, "h100", false}, {h200, "h200-00000000", false}, {h200, "NVIDIA H200", false}, {h200, "-", false},
+		{h100, "h100", true}, {h100, "h100-80gb", true}, {h100, "h100-80gb-hbm3", true}, {h100, "h100-80", false}, {h100, "80gb", false}, {h100, "h100-", false},
+		{Machine{}, "unknown", true}, {Machine{}, "", false},
+	} {
+		if got := c.machine.Is(c.name); got != c.want {
+			t.Errorf("%s is %q: %v", c.machine.GPU, c.name, got)
+		}
+	}
+}
+
+func TestMachineSaysEveryField(t *testing.T) {
+	want := "NVIDIA H200, driver 580.159.03, CUDA 13.0, 700 W, MIG Disabled, clocks unlocked"
+	if got := h200.String(); got != want {
+		t.Errorf("got %q", got)
+	}
+}
