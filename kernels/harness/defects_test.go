@@ -52,8 +52,8 @@ func TestDefects(t *testing.T) {
 			records, code := run(t, program, test.mode, "--op", op, "--tolerance", "relative_error=1e-3",
 				"--case", "tiny=B:1,H:1,S:128,D:64", "--kernel", "k="+kernel, "--run", "k@tiny")
 			checkFrame(t, records, code)
-			if got := errorKind(records); got != test.kind {
-				t.Errorf("error kind %q, want %q", got, test.kind)
+			if got, failure := errorKind(records); got != test.kind {
+				t.Errorf("error kind %q, want %q: %v", got, test.kind, failure)
 			}
 			if test.mode != "check" {
 				return
@@ -82,14 +82,15 @@ func buildDefects(t *testing.T) (kernel, op string) {
 	return kernel, op
 }
 
-func errorKind(records []record) string {
+// errorKind is the kind of the first error record, empty where there is none.
+func errorKind(records []record) (kind string, failure map[string]any) {
 	for _, r := range records {
 		if failure, ok := r["error"]; ok {
 			kind, _ := failure["kind"].(string)
-			return kind
+			return kind, failure
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // verdicts counts the checks that passed and gathers why the others did not.

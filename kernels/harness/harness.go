@@ -6,7 +6,7 @@
 // standard output. README.md in this folder documents both sides. It is built
 // by one command in a folder that holds [Files]:
 //
-//	nvcc -O2 -std=c++17 -I . *.cu -o gate-harness -ldl -lpthread
+//	nvcc -x c++ -O2 -std=c++17 -I . *.cu -o gate-harness -ldl -lpthread
 package harness
 
 import "embed"
