@@ -36,7 +36,7 @@ var safe = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 // place is the record's path below the directory. Every part is checked,
 // because addresses come from files that others wrote.
 func place(tier evidence.Tier, a evidence.Address, base *evidence.Address) (string, error) {
-	if len(a.Harness) < 8 || !a.Known() {
+	if len(a.Harness) < 8 || !a.Known() || a.Op == "" || a.Case == "" {
 		return "", errors.New("the address is not complete")
 	}
 	name := string(tier)
