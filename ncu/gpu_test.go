@@ -1,0 +1,156 @@
+//go:build gpu
+
+package ncu
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tests of this file need a Hopper GPU, nvcc and ncu, and permission to
+// read the counters: go test -tags gpu -run GPU -v ./ncu
+//
+// NVCC and NCU name the programs where they are not on PATH. GATE_RECORD names
+// a folder in which the recordings are kept.
+
+func tool(t *testing.T, env, name string) string {
+	t.Helper()
+	if p := os.Getenv(env); p != "" {
+		return p
+	}
+	p, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func command(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := exec.Command(name, args...)
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s\n%s", name, strings.Join(args, " "), err, out.Bytes(), errs.Bytes())
+	}
+	return out.Bytes()
+}
+
+// probe builds the program with one kernel for each thing to be told apart.
+func probe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "probe")
+	command(t, tool(t, "NVCC", "nvcc"), "-O3", "-arch=sm_90a", "-o", path, "testdata/gpu/probe.cu")
+	return path
+}
+
+func recordDir(t *testing.T) string {
+	if dir := os.Getenv("GATE_RECORD"); dir != "" {
+		return dir
+	}
+	return t.TempDir()
+}
+
+// TestGPUCatalogue asks ncu for every counter of the catalogue by name, reads
+// each metric, and holds those against what the kernels do.
+func TestGPUCatalogue(t *testing.T) {
+	var names []string
+	for _, m := range Metrics() {
+		names = append(names, m.Name)
+	}
+	counters, unavailable := Counters("9.0", names...)
+	out := filepath.Join(recordDir(t), "probe.raw.csv")
+	command(t, tool(t, "NCU", "ncu"), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+		"--log-file", out, "--metrics", strings.Join(counters, ","), probe(t))
+	rep, err := readPath(t, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Launches) != 5 {
+		t.Fatalf("%d launches, want 5", len(rep.Launches))
+	}
+	kernels := make(map[string]map[string]float64)
+	for _, l := range rep.Launches {
+		kernel, _, _ := strings.Cut(l.Key, "(")
+		kernels[kernel] = make(map[string]float64)
+		for _, name := range names {
+			v, err := Derive("9.0", l, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, none := unavailable[name]; none != (v.Kind == Unavailable) || !none && v.Kind != Number {
+				t.Errorf("%s %s: %+v", kernel, name, v)
+			}
+			kernels[kernel][name] = v.Number
+			t.Logf("%s %s = %s", kernel, name, show(v))
+		}
+	}
+	checkProbe(t, kernels)
+}
+
+func checkProbe(t *testing.T, kernels map[string]map[string]float64) {
+	const blocks, rounds, warps = 132, 4096, 4
+	exact := func(kernel, metric string, want float64) {
+		t.Helper()
+		if got, ok := kernels[kernel][metric]; !ok || got != want {
+			t.Errorf("%s %s = %v (%v), want %v", kernel, metric, got, ok, want)
+		}
+	}
+	above := func(kernel, metric string, bound float64) {
+		t.Helper()
+		if got := kernels[kernel][metric]; !(got > bound) {
+			t.Errorf("%s %s = %v, want more than %v", kernel, metric, got, bound)
+		}
+	}
+	// One 16x16x16 product is two instructions.
+	exact("probe_mma", "ncu.tensor_mma_instructions", 2*rounds*warps*blocks)
+	exact("probe_mma", "ncu.tensor_wgmma_instructions", 0)
+	exact("probe_wgmma", "ncu.tensor_mma_instructions", 0)
+	above("probe_wgmma", "ncu.tensor_wgmma_instructions", 0)
+	above("probe_mma", "ncu.tensor_pipe_utilization", 1)
+	above("probe_wgmma", "ncu.tensor_pipe_utilization", 1)
+	for _, k := range []string{"probe_conflicts", "probe_plain", "probe_local"} {
+		exact(k, "ncu.tensor_pipe_utilization", 0)
+		exact(k, "ncu.tensor_instructions", 0)
+	}
+	exact("probe_conflicts", "ncu.shared_wavefronts", 33*32*blocks)
+	exact("probe_conflicts", "ncu.shared_wavefronts_excessive", 33*31*blocks)
+	exact("probe_plain", "ncu.shared_bank_conflicts", 0)
+	exact("probe_plain", "ncu.local_bytes", 0)
+	above("probe_local", "ncu.local_bytes", 0)
+}
+
+// TestGPUReport compares every value of a report with ncu's own raw page of it,
+// and the time that both take.
+func TestGPUReport(t *testing.T) {
+	ncu := tool(t, "NCU", "ncu")
+	path := filepath.Join(recordDir(t), "probe.ncu-rep")
+	command(t, ncu, "--set", "full", "--clock-control", "none", "--force-overwrite", "--export", path, probe(t))
+	start := time.Now()
+	page := command(t, ncu, "--import", path, "--csv", "--page", "raw", "--print-units", "base")
+	theirs := time.Since(start)
+	start = time.Now()
+	rep, err := readPath(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := time.Since(start)
+	csv, err := Read(bytes.NewReader(page), "probe.raw.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal, extra := compareWithNcu(t, rep, csv)
+	compared := 0
+	for _, l := range csv.Launches {
+		compared += len(l.Names())
+	}
+	if equal != compared || compared == 0 {
+		t.Errorf("%d of %d values equal", equal, compared)
+	}
+	t.Logf("%d of %d values equal, %d more in the report; ncu took %v, ReadReport %v", equal, compared, extra, theirs, ours)
+}
