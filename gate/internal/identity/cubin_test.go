@@ -298,3 +298,40 @@ func TestReadCubinHostile(t *testing.T) {
 		})
 	}
 }
+
+// TestOddAttributes gives each attribute of .nv.info each format: refused, or read as something else.
+func TestOddAttributes(t *testing.T) {
+	data := readRecorded(t, "same").cubin
+	want := codeID(t, data)
+	refused, read := 0, 0
+	for i, s := range readCubin(t, data).image.sections {
+		if !strings.HasPrefix(s.name, ".nv.info") {
+			continue
+		}
+		for j := 0; j < len(s.data); j += 4 {
+			format := s.data[j]
+			for odd := range byte(formatSized + 2) {
+				if odd == format {
+					continue
+				}
+				s.data[j] = odd
+				c, err := ReadCubin(data, "x.cubin")
+				if err != nil {
+					requireFormatError(t, err)
+					refused++
+				} else if id, err := c.CodeID(nil); err != nil || id == want {
+					t.Errorf("section %d, byte %d as %d: id %s, %v", i, j, odd, id, err)
+				} else {
+					read++
+				}
+			}
+			s.data[j] = format
+			if format == formatSized {
+				j += int(le.Uint16(s.data[j+2:]))
+			}
+		}
+	}
+	if refused < 50 || read < 10 {
+		t.Errorf("%d refused, %d read", refused, read)
+	}
+}
