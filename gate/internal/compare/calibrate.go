@@ -163,7 +163,7 @@ func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan P
 	gap := limits.detected() - limits.tolerated()
 	c.NeedPairs = max(pairsFor(max(c.SigmaTypical, c.SigmaMean), gap, level), fewestPairs(plan, tests))
 	switch {
-	case c.SigmaTypical == 0 || c.SigmaMean == 0:
+	case !(c.SigmaTypical > constantBelow && c.SigmaMean > constantBelow):
 		c.Detail = "all launches gave the same time: the timer is too coarse or nothing was measured"
 	case !known:
 		c.Detail = fmt.Sprintf("not gateable: no look of the plan can reject among %d tests; at least %d pairs are needed", tests, fewestPairs(plan, tests))

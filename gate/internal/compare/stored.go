@@ -19,6 +19,10 @@ const (
 	maxSessions     = 4096 // a longer history is a malformed input
 )
 
+// constantBelow is the spread of logarithms below which values are one value:
+// finer than any timer, coarser than the rounding of a mean.
+const constantBelow = 1e-9
+
 // A Session is one job's launches of one kernel, under one machine key.
 type Session struct {
 	Launches []Launch `json:"launches"`
@@ -178,7 +182,7 @@ func (k Stored) metric(m Metric) StoredMetricOutcome {
 	shift := k.Now.value(m) - mean
 	o.Estimate, o.Low, o.High = relative(shift), relative(shift), relative(shift)
 	sd, err := stats.StandardDeviationSample(history)
-	if err != nil || !(sd > 0) {
+	if err != nil || !(sd > constantBelow) {
 		return o
 	}
 	n := float64(len(history))

@@ -1,0 +1,118 @@
+package compare
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func launchesOf(values ...float64) []Launch {
+	var list []Launch
+	for _, v := range values {
+		list = append(list, Launch{Typical: v, Mean: 2 * v})
+	}
+	return list
+}
+
+func TestDecideAbsolute(t *testing.T) {
+	twelve := launchesOf(101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112)
+	for _, c := range []struct {
+		name     string
+		launches []Launch
+		metric   Metric
+		limit    float64
+		verdict  Verdict
+		reason   Reason
+	}{
+		{"below", twelve, Typical, 112, Pass, BelowDetect},
+		{"at the interval's end", twelve, Typical, 111, Inconclusive, Undecided},
+		{"inside", twelve, Typical, 106.5, Inconclusive, Undecided},
+		{"above", twelve, Typical, 101.5, Regressed, AboveTolerance},
+		{"the other metric", twelve, Mean, 112, Regressed, AboveTolerance},
+		{"six launches", twelve[:6], Typical, 1e6, Inconclusive, TooFewPairs},
+		{"six launches above", twelve[:6], Typical, 1, Inconclusive, TooFewPairs},
+		{"none", nil, Typical, 1e6, Inconclusive, NotMeasured},
+		{"NaN", launchesOf(1, 2, 3, math.NaN(), 5, 6, 7, 8), Typical, 1e6, Inconclusive, InvalidLaunch},
+		{"constant", launchesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 1e6, Inconclusive, ZeroVariance},
+		{"constant above", launchesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 4, Regressed, AboveTolerance},
+		{"limit NaN", twelve, Typical, math.NaN(), Inconclusive, Undecided},
+		{"limit 0", twelve, Typical, 0, Inconclusive, Undecided},
+	} {
+		o := DecideAbsolute(c.launches, c.metric, c.limit)
+		if o.Verdict != c.verdict || o.Reason != c.reason || o.Detail == "" {
+			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Verdict, o.Reason, o.Detail, c.verdict, c.reason)
+		}
+	}
+}
+
+// P(Binomial(12, ½) <= 1) = 13/4096 is within 1 %, with 2 it is 79/4096.
+func TestArmInterval(t *testing.T) {
+	arm, err := SummarizeArm(launchesOf(12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), Typical)
+	if want := (ArmSummary{Launches: 12, Median: 6.5, Low: 2, High: 11, Bounded: true}); err != nil || arm != want {
+		t.Errorf("%+v, %v, want %+v", arm, err, want)
+	}
+	if _, err := SummarizeArm(nil, Typical); !errors.Is(err, ErrInvalidLaunch) {
+		t.Errorf("no launches: %v", err)
+	}
+	for n, bounded := range map[int]bool{1: false, 6: false, 7: true, 8: true} {
+		if _, got := signCut(n, armTail); got != bounded {
+			t.Errorf("%d launches: bounded %v, want %v", n, got, bounded)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	rng := rand.New(rand.NewPCG(81, 0))
+	for _, c := range []struct {
+		name          string
+		effect, ratio float64
+		verdict       Verdict
+	}{
+		{"well below half", -0.6, 0.5, Pass},
+		{"twenty times faster is no collapse", -0.95, 0.5, Pass},
+		{"above half", -0.45, 0.5, Regressed},
+		{"at half", -0.5, 0.5, Inconclusive},
+		{"may be 20 % slower", 0.1, 1.2, Pass},
+	} {
+		limits, err := ReferenceLimits(c.ratio)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Experiment{Name: "k/sdpa", Limits: limits, Blocks: normalBlocks(rng, 3, 0.003, c.effect)}
+		if o := decideOne(t, e, fixed(t, 3)); o.Verdict != c.verdict {
+			t.Errorf("%s: %s (%s), want %s", c.name, o.Verdict, o.Detail, c.verdict)
+		}
+	}
+}
+
+func TestProve(t *testing.T) {
+	rng := rand.New(rand.NewPCG(82, 0))
+	faster := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, -0.05)}
+	collapsed := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, -0.95)}
+	invalid := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{} })
+	constant := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{5e4, 5e4} })
+	for _, c := range []struct {
+		name  string
+		e     Experiment
+		below float64
+		want  bool
+	}{
+		{"5 % faster proves 3 %", faster, -0.03, true},
+		{"but not 6 %", faster, -0.06, false},
+		{"nor 5 %", faster, -0.05, false},
+		{"a collapse proves nothing", collapsed, -0.03, false},
+		{"nor do invalid launches", invalid, -0.03, false},
+		{"nor does a constant arm", constant, -0.03, false},
+		{"nor no blocks", Experiment{Name: "k", Limits: standard(t)}, -0.03, false},
+	} {
+		if got, err := Prove(c.e, fixed(t, 3), c.below); err != nil || got != c.want {
+			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
+		}
+	}
+	for _, below := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if _, err := Prove(faster, fixed(t, 3), below); err == nil {
+			t.Errorf("an effect of %v is accepted", below)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package compare
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// aaBlocks times launches of one binary on a machine.
+func aaBlocks(m *machine, blocks, batches int) []AABlock {
+	list := make([]AABlock, blocks)
+	for i := range list {
+		for slot := range list[i] {
+			list[i][slot] = make([]float64, batches)
+			m.launch(m.tick(), 0, list[i][slot])
+		}
+	}
+	return list
+}
+
+func TestCalibrateFindsTheComponents(t *testing.T) {
+	m := newMachine(noise{launch: 0.004, batch: 0.002}, rand.New(rand.NewPCG(91, 0)))
+	c, err := Calibrate(aaBlocks(m, 200, 8), standard(t), SequentialPlan(), 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pair := range map[string][2]float64{
+		"launch":    {c.SigmaLaunch, 0.004},
+		"batch":     {c.SigmaBatch, 0.002},
+		"share":     {c.BetweenShare, 0.8},
+		"mean":      {c.SigmaMean, math.Sqrt(0.004*0.004 + 0.002*0.002/8)},
+		"effective": {c.EffectiveBatches / 8, 1},
+	} {
+		if math.Abs(pair[0]/pair[1]-1) > 0.05 {
+			t.Errorf("%s is %v, want %v", name, pair[0], pair[1])
+		}
+	}
+	if c.Launches != 1600 || c.Batches != 8 || !c.Gateable || c.MDE90 == nil || *c.MDE90 > 0.01 || c.NeedPairs != 12 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestCalibrateSaysWhatCannotBeGated(t *testing.T) {
+	noisy := aaBlocks(newMachine(noise{launch: 0.05, batch: 0.002}, rand.New(rand.NewPCG(92, 0))), 10, 8)
+	var constant []AABlock
+	for range 10 {
+		var b AABlock
+		for slot := range b {
+			b[slot] = []float64{100, 100, 100}
+		}
+		constant = append(constant, b)
+	}
+	good := aaBlocks(newMachine(noises[0], rand.New(rand.NewPCG(93, 0))), 10, 8)
+	for _, c := range []struct {
+		name   string
+		blocks []AABlock
+		plan   Plan
+		want   string
+	}{
+		{"too noisy", noisy, SequentialPlan(), "not gateable at +2.00 %"},
+		{"constant", constant, SequentialPlan(), "same time"},
+		{"two blocks only", good, fixed(t, 2), "no look of the plan can reject"},
+	} {
+		got, err := Calibrate(c.blocks, standard(t), c.plan, 60)
+		if err != nil || got.Gateable || !strings.Contains(got.Detail, c.want) || got.NeedPairs < 12 {
+			t.Errorf("%s: %+v, %v, want %q", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestCalibrateRefuses(t *testing.T) {
+	good := aaBlocks(newMachine(noises[0], rand.New(rand.NewPCG(94, 0))), 10, 8)
+	if _, err := Calibrate(good[:9], standard(t), SequentialPlan(), 60); err == nil {
+		t.Error("nine blocks are accepted")
+	}
+	if _, err := Calibrate(good, standard(t), SequentialPlan(), 0); err == nil {
+		t.Error("no tests are accepted")
+	}
+	good[3][5] = nil
+	if _, err := Calibrate(good, standard(t), SequentialPlan(), 60); !errors.Is(err, ErrInvalidLaunch) {
+		t.Errorf("a launch without batches: %v", err)
+	}
+	if _, err := SelfTest(good, standard(t), SequentialPlan(), 60, 200, 1); !errors.Is(err, ErrInvalidLaunch) {
+		t.Errorf("a self-test on it: %v", err)
+	}
+}
+
+func TestSelfTest(t *testing.T) {
+	for i, n := range noises {
+		blocks := aaBlocks(newMachine(n, rand.New(rand.NewPCG(95, uint64(i)))), 10, 8)
+		red, err := SelfTest(blocks, standard(t), SequentialPlan(), 60, 200, 1)
+		if err != nil || red > 0 {
+			t.Errorf("%s: %d of 200 relabelled A/A runs are red, %v", n.name, red, err)
+		}
+	}
+	// The check can fail: with no correction for tests and a tolerance near 0,
+	// some of 2,000 labellings of a noisy run are red, about 1 % of them.
+	blocks := aaBlocks(newMachine(noises[5], rand.New(rand.NewPCG(96, 0))), 10, 8)
+	red, err := SelfTest(blocks, Limits{Tolerance: 1e-9, Detect: 2e-9}, SequentialPlan(), 1, 2000, 1)
+	if err != nil || red == 0 || red > 2*atMost(0.01, 2000) { // two metrics
+		t.Errorf("uncorrected: %d of 2000 red, %v", red, err)
+	}
+}
+
+func TestSampleCalibration(t *testing.T) {
+	s := readSamples(t)
+	for kind, rounds := range s {
+		var blocks []AABlock
+		for r := 0; r+perArm <= sampleRounds; r += perArm { // eight launches of one binary
+			var b AABlock
+			for j := range perArm {
+				b[2*j], b[2*j+1] = rounds[r+j][roundBase], rounds[r+j][roundAgain]
+			}
+			blocks = append(blocks, b, b) // ten blocks are asked for, five are there
+		}
+		c, err := Calibrate(blocks, standard(t), fixed(t, 3), 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: typical %.3f %%, mean %.3f %%, launch %.3f %%, batch %.3f %%, between %.2f, autocorrelation %.2f, MDE90 %.2f %%, pairs %d",
+			kind, 100*c.SigmaTypical, 100*c.SigmaMean, 100*c.SigmaLaunch, 100*c.SigmaBatch, c.BetweenShare, c.Autocorrelation, 100**c.MDE90, c.NeedPairs)
+		if !c.Gateable || c.SigmaTypical < 0.0005 || c.SigmaTypical > 0.006 {
+			t.Errorf("%s: %+v", kind, c)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(97, 0))
+	draw := func(blocks int, shareBase, shareHead, effect float64) []Block {
+		list := normalBlocks(rng, blocks, 0.002, effect)
+		for i := range list {
+			for arm, side := range []*[perArm]Launch{&list[i].Base, &list[i].Head} {
+				for j := range side {
+					if rng.Float64() < []float64{shareBase, shareHead}[arm] {
+						side[j] = times(1.04)(side[j])
+					}
+				}
+			}
+		}
+		return list
+	}
+	const trials = 200
+	found, alarms := 0, 0
+	for range trials {
+		if findModes(draw(8, 0.4, 0.4, 0), Typical) != nil {
+			found++
+		}
+		if findModes(draw(8, 0, 0, 0.03), Typical) != nil { // a shift is not two modes
+			alarms++
+		}
+	}
+	if found < trials*9/10 || alarms > trials/20 {
+		t.Errorf("two modes are seen in %d of %d bimodal and %d of %d plain experiments", found, trials, alarms, trials)
+	}
+	m := findModes(draw(20, 0.3, 0.8, 0.01), Typical)
+	if m == nil || m.BaseSlow > 0.5 || m.HeadSlow < 0.6 || m.ShareP > 0.01 || m.Fast == nil || math.Abs(*m.Fast-0.01) > 0.003 || m.Slow == nil || math.Abs(*m.Slow-0.01) > 0.003 {
+		t.Errorf("a changed mode share: %+v", m)
+	}
+}
+
+// Fisher's tea tasting: three of four right has a two-sided p value of 34/70.
+func TestFisherExact(t *testing.T) {
+	for _, c := range []struct {
+		a, b, c, d int
+		want       float64
+	}{{3, 1, 1, 3, 34.0 / 70}, {4, 0, 0, 4, 2.0 / 70}, {2, 2, 2, 2, 1}, {5, 0, 5, 0, 1}} {
+		if got := fisherExact(c.a, c.b, c.c, c.d); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v: %v, want %v", c, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func newTestDriver(t *testing.T, plan Plan, budget Budget, names ...string) *Driver {
+	t.Helper()
+	var targets []Target
+	for _, n := range names {
+		targets = append(targets, Target{Name: n, Limits: standard(t)})
+	}
+	d, err := NewDriver(plan, budget, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// drive runs a driver to its end; effects and noise belong to the names.
+func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects map[string]float64, cost Cost) []Step {
+	t.Helper()
+	var steps []Step
+	for {
+		step, more, err := d.NextBlock(reader{rng})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return steps
+		}
+		steps = append(steps, step)
+		blocks := map[string]Block{}
+		for _, name := range step.Kernels {
+			blocks[name] = normalBlocks(rng, 1, sigma, effects[name])[0]
+		}
+		if err := d.Add(step, blocks, cost); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 0))
+	effects := map[string]float64{"same": 0, "slow": 0.05, "between": 0.0125}
+	d := newTestDriver(t, SequentialPlan(), Budget{}, "same", "slow", "between")
+	steps := drive(t, d, rng, 0.008, effects, Cost{WallSeconds: 4, GPUSeconds: 1})
+	if d.Stopped() != "resolved" {
+		t.Errorf("stopped by %q, want resolved", d.Stopped())
+	}
+	pairs := map[string]int{}
+	outcomes, err := d.Decide()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Verdict{"same": Pass, "slow": Regressed}
+	for _, o := range outcomes {
+		pairs[o.Name] = o.Pairs
+		if w, ok := want[o.Name]; ok && o.Verdict != w {
+			t.Errorf("%s: %s (%s), want %s", o.Name, o.Verdict, o.Detail, w)
+		}
+		if !slices.ContainsFunc(SequentialPlan().Looks, func(l Look) bool { return l.Pairs == o.Pairs }) {
+			t.Errorf("%s left after %d pairs, which is no look", o.Name, o.Pairs)
+		}
+	}
+	if pairs["same"] >= pairs["between"] || pairs["slow"] >= pairs["between"] || len(steps)*perArm != pairs["between"] {
+		t.Errorf("pairs %v in %d blocks: the clear kernels should leave before the other", pairs, len(steps))
+	}
+	if got := d.Spent().WallSeconds; got != 4*float64(len(steps)) {
+		t.Errorf("spent %v s of wall time in %d blocks of 4 s", got, len(steps))
+	}
+	for i, s := range steps {
+		if s.Number != i || s.Attempt != 1 || s.Order.Valid() != nil {
+			t.Errorf("step %d is %+v", i, s)
+		}
+		for _, p := range s.Padding {
+			if p%256 != 0 || p > 64*1024 {
+				t.Errorf("step %d pads by %d bytes", i, p)
+			}
+		}
+	}
+}
+
+func TestDriverFixedPlan(t *testing.T) {
+	d := newTestDriver(t, fixed(t, 3), Budget{}, "a", "b")
+	steps := drive(t, d, rand.New(rand.NewPCG(62, 0)), 0.003, nil, Cost{})
+	if len(steps) != 3 {
+		t.Errorf("%d blocks, want 3", len(steps))
+	}
+	for _, s := range steps {
+		if len(s.Kernels) != 2 {
+			t.Errorf("block %d measures %v, want both kernels", s.Number, s.Kernels)
+		}
+	}
+}
+
+func TestDriverBudgets(t *testing.T) {
+	for _, c := range []struct {
+		budget  Budget
+		blocks  int
+		stopped string
+	}{
+		{Budget{}, 30, "pairs"},
+		{Budget{Pairs: 41}, 10, "pairs"},
+		{Budget{WallSeconds: 12}, 3, "wall"}, // the look at 20 pairs would take 20 s
+		{Budget{WallSeconds: 20}, 5, "wall"}, // the look at 20 pairs is reached
+		{Budget{GPUSeconds: 2.9}, 2, "gpu"},  // so is that at 8
+		{Budget{WallSeconds: 1}, 1, "wall"},  // what a block costs is known only after one
+		{Budget{Pairs: 12, WallSeconds: 1000, GPUSeconds: 1000}, 3, "pairs"},
+	} {
+		d := newTestDriver(t, SequentialPlan(), c.budget, "k")
+		steps := drive(t, d, rand.New(rand.NewPCG(63, 0)), 0.3, nil, Cost{WallSeconds: 4, GPUSeconds: 1})
+		if len(steps) != c.blocks || d.Stopped() != c.stopped {
+			t.Errorf("%+v: stopped by %q after %d blocks, want %q after %d", c.budget, d.Stopped(), len(steps), c.stopped, c.blocks)
+		}
+		if _, err := d.Decide(); err != nil {
+			t.Errorf("%+v: %v", c.budget, err)
+		}
+	}
+}
+
+func TestDriverRepeatsWholeBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(64, 0))
+	d := newTestDriver(t, SequentialPlan(), Budget{}, "k")
+	for attempt := 1; attempt <= 3; attempt++ {
+		step, more, err := d.NextBlock(reader{rng})
+		if err != nil || !more || step.Number != 0 || step.Attempt != attempt {
+			t.Fatalf("attempt %d: %+v, %v, %v", attempt, step, more, err)
+		}
+		bad := normalBlocks(rng, 1, 0.003, 0)[0]
+		bad.Head[1].Typical = 0
+		if err := d.Add(step, map[string]Block{"k": bad}, Cost{}); !errors.Is(err, ErrInvalidLaunch) {
+			t.Fatalf("a launch of 0 ns: %v", err)
+		}
+		if err := d.Discard(step, Cost{WallSeconds: 4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, more, err := d.NextBlock(reader{rng}); more || !errors.Is(err, ErrBlockFailed) {
+		t.Errorf("after three attempts: %v, want a failed block", err)
+	}
+	if got := d.Experiments()[0].Blocks; len(got) != 0 {
+		t.Errorf("%d discarded blocks were kept", len(got))
+	}
+}
+
+func TestDriverRefuses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(65, 0))
+	d := newTestDriver(t, SequentialPlan(), Budget{}, "a", "b")
+	step, _, err := d.NextBlock(reader{rng})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := normalBlocks(rng, 1, 0.003, 0)[0]
+	other := step
+	other.Number++
+	for name, err := range map[string]error{
+		"two blocks at once": func() error { _, _, err := d.NextBlock(reader{rng}); return err }(),
+		"a missing kernel":   d.Add(step, map[string]Block{"a": block}, Cost{}),
+		"a strange kernel":   d.Add(step, map[string]Block{"a": block, "c": block}, Cost{}),
+		"another step":       d.Add(other, map[string]Block{"a": block, "b": block}, Cost{}),
+		"a negative cost":    d.Add(step, map[string]Block{"a": block, "b": block}, Cost{WallSeconds: -1}),
+	} {
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if err := d.Add(step, map[string]Block{"a": block, "b": block}, Cost{}); err != nil {
+		t.Errorf("the step itself: %v", err)
+	}
+	if err := d.Add(step, map[string]Block{"a": block, "b": block}, Cost{}); err == nil {
+		t.Error("a block is accepted twice")
+	}
+	if _, _, err := d.NextBlock(strings.NewReader("")); !errors.Is(err, io.EOF) {
+		t.Errorf("an exhausted source of randomness: %v", err)
+	}
+	if _, err := NewDriver(SequentialPlan(), Budget{WallSeconds: -1}, nil); err == nil {
+		t.Error("a negative budget is accepted")
+	}
+	if _, err := NewDriver(SequentialPlan(), Budget{Pairs: 3}, nil); err == nil {
+		t.Error("a budget below one block is accepted")
+	}
+}
+
+func TestOrders(t *testing.T) {
+	seen := map[Order]bool{}
+	for i := range orders {
+		o := orderAt(i)
+		if err := o.Valid(); err != nil {
+			t.Errorf("order %d: %v", i, err)
+		}
+		seen[o] = true
+	}
+	if len(seen) != orders {
+		t.Errorf("%d different orders, want %d", len(seen), orders)
+	}
+	const draws = 70_000
+	rng, counts := rand.New(rand.NewPCG(66, 0)), map[Order]int{}
+	for range draws {
+		o, err := NewOrder(reader{rng})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[o]++
+	}
+	chi := 0.0
+	for _, c := range counts {
+		chi += (float64(c) - 1000) * (float64(c) - 1000) / 1000
+	}
+	if len(counts) != orders || chi > 112 { // the 99.9 % quantile of 69 degrees of freedom
+		t.Errorf("%d orders were drawn, chi-squared %.1f", len(counts), chi)
+	}
+}
+
+func TestNewBlockSortsByArm(t *testing.T) {
+	order := Order{Head, Base, Base, Head, Head, Base, Head, Base}
+	var launches [blockSize]Launch
+	for i := range launches {
+		launches[i] = Launch{Typical: float64(i + 1), Mean: float64(i + 1)}
+	}
+	b, err := NewBlock(order, launches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Block{Base: [4]Launch{{2, 2}, {3, 3}, {6, 6}, {8, 8}}, Head: [4]Launch{{1, 1}, {4, 4}, {5, 5}, {7, 7}}}
+	if !reflect.DeepEqual(b, want) {
+		t.Errorf("got %v, want %v", b, want)
+	}
+	if _, err := NewBlock(Order{}, launches); err == nil {
+		t.Error("an order without arms is accepted")
+	}
+	launches[3].Mean = -1
+	if _, err := NewBlock(order, launches); !errors.Is(err, ErrInvalidLaunch) || !strings.Contains(fmt.Sprint(err), "launch 3 (head)") {
+		t.Errorf("a negative time: %v", err)
+	}
+}

@@ -1,0 +1,13 @@
+package compare
+
+import "slices"
+
+// Drop takes kernels out of the experiment: one whose launches fail cannot be
+// compared, and must not hold up the others. What it measured so far is lost
+// to Experiments; the number of tests, and with it the error rate of the
+// others, shrinks for a reason that has nothing to do with their times.
+func (d *Driver) Drop(names ...string) {
+	gone := func(name string) bool { return slices.Contains(names, name) }
+	d.experiments = slices.DeleteFunc(d.experiments, func(e Experiment) bool { return gone(e.Name) })
+	d.open = slices.DeleteFunc(d.open, gone)
+}

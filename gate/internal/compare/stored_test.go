@@ -1,0 +1,144 @@
+package compare
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// sessions draws stored sessions of ten launches.
+func sessions(rng *rand.Rand, n int, between, within float64) []Session {
+	list := make([]Session, n)
+	for i := range list {
+		list[i] = session(rng, between, within, 0)
+	}
+	return list
+}
+
+func session(rng *rand.Rand, between, within, effect float64) Session {
+	var s Session
+	level := 1e5 * math.Exp(between*rng.NormFloat64()) * (1 + effect)
+	for range 10 {
+		x := level * math.Exp(within*rng.NormFloat64())
+		s.Launches = append(s.Launches, Launch{Typical: x, Mean: 1.001 * x})
+	}
+	return s
+}
+
+func storedOne(t *testing.T, k Stored) StoredOutcome {
+	t.Helper()
+	outcomes, err := DecideStored([]Stored{k}, SequentialPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(outcomes) != 1 {
+		t.Fatalf("%d outcomes, want 1", len(outcomes))
+	}
+	if _, err := json.Marshal(outcomes); err != nil {
+		t.Errorf("%+v cannot be written: %v", outcomes, err)
+	}
+	return outcomes[0]
+}
+
+func TestStored(t *testing.T) {
+	rng := rand.New(rand.NewPCG(71, 0))
+	constant := make([]Session, 12)
+	for i := range constant {
+		constant[i] = Session{Launches: []Launch{{1e5, 1e5}, {1e5, 1e5}, {1e5, 1e5}}}
+	}
+	broken := sessions(rng, 12, 0.005, 0.003)
+	broken[4].Launches[2].Mean = math.NaN()
+	for _, c := range []struct {
+		name     string
+		history  []Session
+		now      Session
+		verdict  Verdict
+		reason   Reason
+		advisory bool
+	}{
+		{"unchanged", sessions(rng, 20, 0.005, 0.003), session(rng, 0.005, 0.003, 0), Pass, BelowDetect, false},
+		{"30 % slower", sessions(rng, 20, 0.005, 0.003), session(rng, 0.005, 0.003, 0.3), Regressed, AboveTolerance, false},
+		{"noisy", sessions(rng, 20, 0.05, 0.003), session(rng, 0.05, 0.003, 0), Inconclusive, Undecided, false},
+		{"seven sessions", sessions(rng, 7, 0.005, 0.003), session(rng, 0.005, 0.003, 0), Inconclusive, TooFewPairs, true},
+		{"seven sessions, slower", sessions(rng, 7, 0.005, 0.003), session(rng, 0.005, 0.003, 0.3), Inconclusive, TooFewPairs, true},
+		{"one session", sessions(rng, 1, 0.005, 0.003), session(rng, 0.005, 0.003, 0), Inconclusive, TooFewPairs, true},
+		{"no history", nil, session(rng, 0.005, 0.003, 0), Inconclusive, NotMeasured, false},
+		{"no launch", sessions(rng, 20, 0.005, 0.003), Session{}, Inconclusive, NotMeasured, false},
+		{"two launches", sessions(rng, 20, 0.005, 0.003), Session{Launches: []Launch{{1e5, 1e5}, {1e5, 1e5}}}, Inconclusive, InvalidLaunch, false},
+		{"NaN in the history", broken, session(rng, 0.005, 0.003, 0), Inconclusive, InvalidLaunch, false},
+		{"constant", constant, constant[0], Inconclusive, ZeroVariance, false},
+		{"constant, slower", constant, session(rng, 0, 0.001, 0.5), Inconclusive, ZeroVariance, false},
+		{"collapsed", sessions(rng, 20, 0.005, 0.003), session(rng, 0.005, 0.003, -0.95), Inconclusive, Collapse, false},
+	} {
+		o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: c.history, Now: c.now})
+		if o.Verdict != c.verdict || o.Reason != c.reason || o.Advisory != c.advisory || o.Detail == "" {
+			t.Errorf("%s: %s, %s, advisory %v (%s), want %s, %s, %v", c.name, o.Verdict, o.Reason, o.Advisory, o.Detail, c.verdict, c.reason, c.advisory)
+		}
+	}
+}
+
+func TestStoredComponents(t *testing.T) {
+	rng := rand.New(rand.NewPCG(72, 0))
+	o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
+	if m := o.Metrics[0]; math.Abs(m.SigmaSession-0.008) > 0.0006 || math.Abs(m.SigmaLaunch-0.003) > 0.0001 {
+		t.Errorf("components %v and %v, want 0.008 and 0.003", m.SigmaSession, m.SigmaLaunch)
+	}
+}
+
+// Under normal sessions the prediction bound holds its level: at an effect
+// equal to the tolerance at most 1 % of the pull requests are red, at one equal
+// to detect at most 1 % of the kernels pass.
+func TestStoredLevel(t *testing.T) {
+	const requests, kernels, seed = 1000, 5, 73
+	rng := rand.New(rand.NewPCG(seed, 0))
+	limits := StoredLimits()
+	red, green := 0, 0
+	for range requests {
+		var still, slow []Stored
+		for k := range kernels {
+			one := Stored{Name: string(rune('a' + k)), Limits: limits, History: sessions(rng, 10, 0.008, 0.004)}
+			one.Now = session(rng, 0.008, 0.004, limits.Tolerance)
+			still = append(still, one)
+			one.Now = session(rng, 0.008, 0.004, limits.Detect)
+			slow = append(slow, one)
+		}
+		if countStored(t, still, Regressed) > 0 {
+			red++
+		}
+		green += countStored(t, slow, Pass)
+	}
+	if red > atMost(0.01, requests) || green > atMost(0.01, requests*kernels) {
+		t.Errorf("seed %d: %d of %d pull requests red at the tolerance, %d of %d kernels passed at detect", seed, red, requests, green, requests*kernels)
+	}
+}
+
+func countStored(t *testing.T, kernels []Stored, v Verdict) int {
+	t.Helper()
+	outcomes, err := DecideStored(kernels, SequentialPlan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, o := range outcomes {
+		if o.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+func TestStoredRefuses(t *testing.T) {
+	ok := Stored{Name: "k", Limits: StoredLimits()}
+	nameless, reference := ok, ok
+	nameless.Name = ""
+	reference.Limits = Limits{Tolerance: -0.5, Detect: -0.5, Reference: true}
+	for want, kernels := range map[string][]Stored{
+		"no name": {nameless}, "not stored": {reference}, "named twice": {ok, ok},
+	} {
+		if _, err := DecideStored(kernels, SequentialPlan()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	}
+}
