@@ -239,8 +239,12 @@ func (j *judge) apply(r Rule, c *CaseFacts) {
 	}
 	head, arm := j.value(r.Metric, c, false)
 	f.Head = &head
-	f.Tool = arm != nil && arm.Record != nil && arm.Record.Failure != nil && !arm.Record.Failure.Blames()
+	failure := arm.failure()
+	f.Tool = failure != nil && !failure.Blames()
 	switch {
+	case failure != nil && failure.Blames():
+		// What the kernel did is red whether or not there is a base to compare with.
+		f.Status, f.Reason = Fail, failure.Message
 	case isLatency(r.Metric) && r.MaxRegression.Set:
 		j.applyTime(r, c, &f)
 	case !head.Known():
@@ -255,7 +259,18 @@ func (j *judge) apply(r Rule, c *CaseFacts) {
 	if f.Reason == "" {
 		f.Reason = "not measured"
 	}
+	if failure != nil {
+		f.Hint = failure.Hint
+	}
 	j.add(f)
+}
+
+// failure is how the tier of an arm ended, nil when it was measured.
+func (a *Arm) failure() *evidence.Failure {
+	if a == nil || a.Record == nil {
+		return nil
+	}
+	return a.Record.Failure
 }
 
 func accepts(r Rule) string {

@@ -138,6 +138,7 @@ type Finding struct {
 	Accepts  string          `json:"accepts,omitempty"` // "limit 0", "max_regression 2%"
 	Interval *Interval       `json:"interval,omitempty"`
 	Reason   string          `json:"reason"`
+	Hint     string          `json:"hint,omitempty"` // what to do about a tool that failed
 	Tool     bool            `json:"tool_failure,omitempty"`
 }
 

@@ -136,6 +136,9 @@ func (t *text) finding(g group) {
 	}
 	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), f.Status), Clean(strings.Join(g.rules, ", "), false), where)
 	t.line("                %s", Clean(f.Reason, false))
+	if f.Hint != "" {
+		t.line("                hint: %s", Clean(f.Hint, false))
+	}
 }
 
 // movement is "base → head" with units.
