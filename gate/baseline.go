@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/kernelgate/gate/gate/internal/check"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/store"
 )
@@ -28,16 +29,32 @@ func baselineCommand() *cli.Command {
 				Name:      "list",
 				Usage:     "list the records of a store",
 				ArgsUsage: "[FOLDER]",
+				Flags:     []cli.Flag{&cli.StringFlag{Name: "policy", Usage: "list the store of this policy `FILE` (default: policies.yaml at the root of the repository)"}},
 				Action:    listBaseline,
 			},
 		},
 	}
 }
 
+// storeFolder is the one that the command line names, else the policy's.
+func storeFolder(c *cli.Context) (string, error) {
+	switch c.NArg() {
+	case 0:
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		return check.StoreDir(c.Context, check.Options{Dir: dir, Policy: c.String("policy")})
+	case 1:
+		return c.Args().First(), nil
+	}
+	return "", &usageError{"baseline list wants one folder at most", ""}
+}
+
 func listBaseline(c *cli.Context) error {
-	dir := "kernels/evidence"
-	if c.NArg() > 0 {
-		dir = c.Args().First()
+	dir, err := storeFolder(c)
+	if err != nil {
+		return err
 	}
 	if _, err := os.Stat(dir); err != nil {
 		return &usageError{fmt.Sprintf("there is no store at %s", dir), "gate baseline record makes one"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/collect"
+	"github.com/kernelgate/gate/gate/internal/git"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
@@ -134,13 +135,35 @@ func (j *job) prepare(ctx context.Context) error {
 	return nil
 }
 
+// StoreDir is the folder of recorded evidence that the policy of the
+// repository around dir names.
+func StoreDir(ctx context.Context, o Options) (string, error) {
+	root := o.Dir
+	repo, err := git.Open(ctx, o.Dir)
+	switch {
+	case err == nil:
+		root = repo.Root
+	case !errors.Is(err, git.ErrNoRepo):
+		return "", err
+	}
+	p, err := policy.Read(policyPath(o, root))
+	if err != nil {
+		return "", err
+	}
+	return storeDir(root, p), nil
+}
+
+func storeDir(root string, p *policy.Policy) string {
+	if filepath.IsAbs(p.Store) {
+		return p.Store
+	}
+	return filepath.Join(root, filepath.FromSlash(p.Store))
+}
+
 func openStores(o Options, t *tree) stores {
 	dir := o.Store
 	if dir == "" {
-		dir = t.policy.Store
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(t.root, filepath.FromSlash(dir))
-		}
+		dir = storeDir(t.root, t.policy)
 	}
 	s := stores{shared: store.Open(dir), local: store.Open(filepath.Join(o.Cache, "evidence"))}
 	s.write = s.local
