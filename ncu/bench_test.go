@@ -116,6 +116,26 @@ func stream(r io.Reader, each func(l *ncu.Launch) error) (int, error) {
 	}
 }
 
+// BenchmarkMetricsPage reads the long form, one row for each metric.
+func BenchmarkMetricsPage(b *testing.B) {
+	all, err := os.ReadFile("testdata/h200-2025.3.1/metrics.csv")
+	if err != nil {
+		b.Fatal(err)
+	}
+	report := all[bytes.Index(all, []byte(`"ID",`)):]
+	in := bytes.Repeat(report, (20<<20)/len(report))
+	b.SetBytes(int64(len(in)))
+	for b.Loop() {
+		n, err := stream(bytes.NewReader(in), func(l *ncu.Launch) error {
+			_, err := ncu.Derive("", l, "ncu.shared_bank_conflicts")
+			return err
+		})
+		if err != nil || n < 10000 {
+			b.Fatalf("%d launches, %v", n, err)
+		}
+	}
+}
+
 func BenchmarkRawPage(b *testing.B) {
 	b.Run("launches", func(b *testing.B) {
 		benchOver(b, func(r io.Reader) (int, error) {

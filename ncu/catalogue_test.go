@@ -258,7 +258,7 @@ func TestCountersForChip(t *testing.T) {
 		if unavailable[c.name] != c.reason || len(counters) != 1 || counters[0] != durationCounter {
 			t.Errorf("%s on %s: %v, %v", c.name, c.cc, counters, unavailable)
 		}
-		if v, err := Derive(c.cc, &Launch{values: &longValues{}}, c.name); err != nil || v.Kind == Number || c.name[:8] != RawPrefix && v.Reason != c.reason {
+		if v, err := Derive(c.cc, &Launch{values: &longValues{index: newLongIndex()}}, c.name); err != nil || v.Kind == Number || c.name[:8] != RawPrefix && v.Reason != c.reason {
 			t.Errorf("%s on %s: %+v, %v", c.name, c.cc, v, err)
 		}
 	}

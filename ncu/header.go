@@ -16,16 +16,39 @@ const (
 // insert columns among the fixed ones, so all are found by name.
 type header struct {
 	columns []string
-	at      map[string]int // fixed columns by name
-	first   int            // index of the first column that is no fixed one
+	fixed   [len(fixedNames)]int // places of the fixed columns, -1 for absent ones
+	first   int                  // the first column behind the fixed ones
+	names   map[string]kernelName
+	order   order
 }
 
-// fixedColumns identify a launch. Process Name and Host Name are recognised
-// only to be left out.
-var fixedColumns = map[string]bool{
-	"ID": true, "Process ID": true, "Process Name": true, "Host Name": true, "Kernel Name": true,
-	"Kernel Time": true, "Context": true, "Stream": true, "Block Size": true, "Grid Size": true,
-	"Device": true, "CC": true,
+// The fixed columns identify a launch. Process Name and Host Name are
+// recognised only to be left out.
+const (
+	colID = iota
+	colProcess
+	colKernel
+	colContext
+	colStream
+	colBlock
+	colGrid
+	colDevice
+	colCC
+)
+
+var fixedNames = [...]string{
+	colID: "ID", colProcess: "Process ID", colKernel: "Kernel Name", colContext: "Context", colStream: "Stream",
+	colBlock: "Block Size", colGrid: "Grid Size", colDevice: "Device", colCC: "CC", 9: "Process Name", 10: "Host Name", 11: "Kernel Time",
+}
+
+// fixedColumn returns the number of a fixed column.
+func fixedColumn(name string) (int, bool) {
+	for i, n := range fixedNames {
+		if n == name {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 func newHeader(row string) (*header, error) {
@@ -36,28 +59,32 @@ func newHeader(row string) (*header, error) {
 	if len(columns) > maxColumns {
 		return nil, fmt.Errorf("the header has %d columns, more than %d", len(columns), maxColumns)
 	}
-	h := &header{columns: columns, at: make(map[string]int)}
+	h := &header{columns: columns, names: make(map[string]kernelName)}
+	for i := range h.fixed {
+		h.fixed[i] = -1
+	}
 	for i, c := range columns {
-		if !fixedColumns[c] {
+		n, ok := fixedColumn(c)
+		if !ok {
 			continue
 		}
-		if _, twice := h.at[c]; twice {
+		if h.fixed[n] >= 0 {
 			return nil, fmt.Errorf("column %q occurs twice in the header", c)
 		}
-		h.at[c] = i
+		h.fixed[n] = i
 		h.first = i + 1
 	}
-	for _, c := range []string{"ID", "Kernel Name"} {
-		if _, ok := h.at[c]; !ok {
-			return nil, fmt.Errorf("the header has no column %q", c)
+	for _, n := range []int{colID, colKernel} {
+		if h.fixed[n] < 0 {
+			return nil, fmt.Errorf("the header has no column %q", fixedNames[n])
 		}
 	}
 	return h, nil
 }
 
-func (h *header) index(column string) int {
+func (h *header) column(name string) int {
 	for i, c := range h.columns {
-		if c == column {
+		if c == name {
 			return i
 		}
 	}
@@ -72,35 +99,54 @@ func nvtxColumn(name string) bool {
 
 // identify fills the fixed fields of a launch from the leading fields of a row.
 func (h *header) identify(l *Launch, fields []string) error {
-	get := func(column string) string {
-		if i, ok := h.at[column]; ok && i < len(fields) {
+	get := func(column int) string {
+		if i := h.fixed[column]; i >= 0 && i < len(fields) {
 			return fields[i]
 		}
 		return ""
 	}
-	for column, dst := range map[string]*int{
-		"ID": &l.ID, "Process ID": &l.Process, "Context": &l.Context, "Stream": &l.Stream, "Device": &l.Device,
-	} {
-		if err := cellInt(dst, get(column)); err != nil {
-			return fmt.Errorf("column %q: %w", column, err)
+	failed := func(column int, err error) error {
+		return fmt.Errorf("column %q: %w", fixedNames[column], err)
+	}
+	for _, c := range [...]struct {
+		column int
+		dst    *int
+	}{{colID, &l.ID}, {colProcess, &l.Process}, {colContext, &l.Context}, {colStream, &l.Stream}, {colDevice, &l.Device}} {
+		if err := cellInt(c.dst, get(c.column)); err != nil {
+			return failed(c.column, err)
 		}
 	}
-	if err := cellDim(&l.Block, get("Block Size")); err != nil {
-		return fmt.Errorf("column %q: %w", "Block Size", err)
+	if err := cellDim(&l.Block, get(colBlock)); err != nil {
+		return failed(colBlock, err)
 	}
-	if err := cellDim(&l.Grid, get("Grid Size")); err != nil {
-		return fmt.Errorf("column %q: %w", "Grid Size", err)
+	if err := cellDim(&l.Grid, get(colGrid)); err != nil {
+		return failed(colGrid, err)
 	}
-	l.CC = strings.Clone(get("CC"))
-	if l.CC != "" && !validCC(l.CC) {
-		return fmt.Errorf("column %q: %q is no compute capability", "CC", l.CC)
+	if l.CC = get(colCC); l.CC != "" && !validCC(l.CC) {
+		return failed(colCC, fmt.Errorf("%q is no compute capability", l.CC))
 	}
-	l.Kernel = strings.Clone(get("Kernel Name"))
-	if l.Kernel == "" {
-		return fmt.Errorf("column %q is empty", "Kernel Name")
+	name := h.kernel(get(colKernel))
+	if name.printed == "" {
+		return fmt.Errorf("column %q is empty", fixedNames[colKernel])
 	}
-	l.Key = NameKey(l.Kernel)
+	l.Kernel, l.Key = name.printed, name.key
 	return nil
+}
+
+// A kernelName is a name with its key. Most launches of a file share a few.
+type kernelName struct{ printed, key string }
+
+const maxKernelNames = 4096
+
+func (h *header) kernel(printed string) kernelName {
+	if n, ok := h.names[printed]; ok {
+		return n
+	}
+	n := kernelName{strings.Clone(printed), NameKey(printed)}
+	if len(h.names) < maxKernelNames {
+		h.names[n.printed] = n
+	}
+	return n
 }
 
 // cellInt reads an identifying number; ncu leaves the cell of a column that
@@ -122,18 +168,18 @@ func cellDim(dst *[3]int, s string) error {
 	if s == "" {
 		return nil
 	}
-	inner, ok := strings.CutPrefix(s, "(")
-	inner, closed := strings.CutSuffix(inner, ")")
-	parts := strings.Split(inner, ", ")
-	if !ok || !closed || len(parts) != 3 {
-		return fmt.Errorf("%q is no size of three numbers", s)
-	}
-	for i, p := range parts {
-		n, err := strconv.ParseUint(p, 10, 31)
-		if err != nil {
+	rest, ok := strings.CutPrefix(s, "(")
+	for i, end := range []string{", ", ", ", ")"} {
+		var number string
+		number, rest, _ = strings.Cut(rest, end)
+		n, err := strconv.ParseUint(number, 10, 31)
+		if !ok || err != nil {
 			return fmt.Errorf("%q is no size of three numbers", s)
 		}
 		dst[i] = int(n)
+	}
+	if rest != "" || s[len(s)-1] != ')' {
+		return fmt.Errorf("%q is no size of three numbers", s)
 	}
 	return nil
 }

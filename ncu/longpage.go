@@ -3,7 +3,6 @@ package ncu
 import (
 	"bytes"
 	"fmt"
-	"sort"
 )
 
 const (
@@ -18,12 +17,13 @@ type longTable struct {
 	*header
 	section, name, unit, value int // columns
 	rule                       int // first of the five rule columns, or -1
-	order                      order
+	index                      *longIndex
 
 	launch *Launch
 	values *longValues
 	prefix []byte // the identifying fields of the launch as printed
 	fields []string
+	rows   int // of the launch before, a guess for the next
 }
 
 // ruleColumns close the header of a page with rule results.
@@ -31,8 +31,8 @@ var ruleColumns = []string{"Rule Name", "Rule Type", "Rule Description", "Estima
 
 func newLongTable(h *header) (*longTable, error) {
 	t := &longTable{
-		header: h, rule: h.index(ruleColumns[0]),
-		section: h.index("Section Name"), name: h.index("Metric Name"), unit: h.index("Metric Unit"), value: h.index("Metric Value"),
+		header: h, rule: h.column(ruleColumns[0]), index: newLongIndex(),
+		section: h.column("Section Name"), name: h.column("Metric Name"), unit: h.column("Metric Unit"), value: h.column("Metric Value"),
 	}
 	if t.section < h.first || t.name != t.section+1 || t.unit != t.name+1 || t.value != t.unit+1 {
 		return nil, fmt.Errorf("the metric columns are not in a known order")
@@ -40,7 +40,7 @@ func newLongTable(h *header) (*longTable, error) {
 	end := t.value + 1
 	if t.rule >= 0 {
 		for i, c := range ruleColumns {
-			if h.index(c) != end+i {
+			if h.column(c) != end+i {
 				return nil, fmt.Errorf("the rule columns are not in a known order")
 			}
 		}
@@ -102,8 +102,10 @@ func (t *longTable) start(b []byte, line int) (rest []byte, done *Launch, err er
 	if err := t.order.add(l.Process, l.ID); err != nil {
 		return nil, nil, err
 	}
-	done = t.launch
-	t.values = &longValues{}
+	if done = t.launch; done != nil {
+		t.rows = len(t.values.rows)
+	}
+	t.values = &longValues{index: t.index, rows: make([]longRow, 0, t.rows)}
 	l.values = t.values
 	t.launch = l
 	t.prefix = append(t.prefix[:0], b[:len(b)-len(tail)]...)
@@ -124,8 +126,7 @@ func (t *longTable) add(line int) error {
 		return fmt.Errorf("launch %d has more than %d rows", t.launch.ID, maxRows)
 	}
 	if f[1] != "" {
-		row := longRow{section: f[0], label: f[1], cell: cell{unit: baseUnit(f[2]), text: f[3], line: line}}
-		if err := t.values.add(row); err != nil {
+		if err := t.values.add(longKey{f[0], f[1]}, cell{unit: baseUnit(f[2]), text: f[3], line: line}); err != nil {
 			return err
 		}
 	}
@@ -161,82 +162,4 @@ func (t *longTable) flush() (*Launch, error) {
 	l := t.launch
 	t.launch, t.values = nil, nil
 	return l, nil
-}
-
-// longValues holds the metric rows of one launch.
-type longValues struct {
-	rows  []longRow
-	at    map[longKey]int
-	named map[string]int // by counter name
-}
-
-type longRow struct {
-	section, label string
-	cell           cell
-}
-
-type longKey struct{ section, label string }
-
-func (v *longValues) add(r longRow) error {
-	if v.at == nil {
-		v.at = make(map[longKey]int)
-		v.named = make(map[string]int)
-	}
-	key := longKey{r.section, r.label}
-	if i, twice := v.at[key]; twice {
-		if old := v.rows[i].cell; old.text != r.cell.text || old.unit != r.cell.unit {
-			return fmt.Errorf("metric %q of section %q has two values, %q and %q", r.label, r.section, old.text, r.cell.text)
-		}
-		return nil
-	}
-	i := len(v.rows)
-	v.rows = append(v.rows, r)
-	v.at[key] = i
-	name := r.label
-	if r.section != commandLineName {
-		var ok bool
-		if name, ok = labelCounter(r.section, r.label); !ok {
-			return nil
-		}
-	}
-	// A metric asked for by name is printed as it is; a label may be a rounded
-	// copy of it, so the former wins.
-	if _, taken := v.named[name]; !taken || r.section == commandLineName {
-		v.named[name] = i
-	}
-	return nil
-}
-
-func (v *longValues) metric(name string) (cell, bool) {
-	i, ok := v.named[name]
-	if !ok {
-		return cell{}, false
-	}
-	return v.rows[i].cell, true
-}
-
-func (v *longValues) label(section, label string) (cell, bool) {
-	i, ok := v.at[longKey{section, label}]
-	if !ok {
-		return cell{}, false
-	}
-	return v.rows[i].cell, true
-}
-
-func (v *longValues) names() []string {
-	out := make([]string, 0, len(v.named))
-	for n := range v.named {
-		out = append(out, n)
-	}
-	sort.Strings(out)
-	return out
-}
-
-func (v *longValues) each(do func(name string, c cell) error) error {
-	for _, r := range v.rows {
-		if err := do(r.label, r.cell); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,8 +11,7 @@ type rawTable struct {
 	units  []unit         // nil until the units row was read
 	metric map[string]int // places of the metric columns
 	sorted []column       // metric columns by name
-	order  order
-	fixed  []string // scratch for the leading fields
+	lead   []string       // scratch for the leading fields
 }
 
 type column struct {
@@ -23,7 +22,7 @@ type column struct {
 func newRawTable(h *header) (*rawTable, error) {
 	t := &rawTable{header: h, metric: make(map[string]int)}
 	for i, c := range h.columns {
-		if fixedColumns[c] || nvtxColumn(c) || c == "" {
+		if _, fixed := fixedColumn(c); fixed || nvtxColumn(c) || c == "" {
 			continue
 		}
 		if _, twice := t.metric[c]; twice {
@@ -54,11 +53,11 @@ func (t *rawTable) row(b []byte, line int) (*Launch, error) {
 		return nil, t.setUnits(r)
 	}
 	l := &Launch{Line: line, values: r}
-	t.fixed = t.fixed[:0]
-	for i := 0; i < t.first; i++ {
-		t.fixed = append(t.fixed, r.field(i))
+	t.lead = t.lead[:0]
+	for i := range t.first {
+		t.lead = append(t.lead, r.field(i))
 	}
-	if err := t.identify(l, t.fixed); err != nil {
+	if err := t.identify(l, t.lead); err != nil {
 		return nil, err
 	}
 	if err := t.order.add(l.Process, l.ID); err != nil {
@@ -68,9 +67,9 @@ func (t *rawTable) row(b []byte, line int) (*Launch, error) {
 }
 
 func (t *rawTable) setUnits(r *rawRow) error {
-	for c, i := range t.at {
-		if r.field(i) != "" {
-			return fmt.Errorf("the row of units is missing: column %q is not empty in the row after the header", c)
+	for n, i := range t.fixed {
+		if i >= 0 && r.field(i) != "" {
+			return fmt.Errorf("the row of units is missing: column %q is not empty in the row after the header", fixedNames[n])
 		}
 	}
 	t.units = make([]unit, len(t.columns))

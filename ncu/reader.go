@@ -195,7 +195,7 @@ func (r *Reader) open(row string) (*Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.index("Metric Value") >= 0 {
+	if h.column("Metric Value") >= 0 {
 		r.table, err = newLongTable(h)
 	} else {
 		r.table, err = newRawTable(h)
