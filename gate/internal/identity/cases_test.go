@@ -55,6 +55,8 @@ var changes = []change{
 	{name: "shared-device-function", old: "return x * 2.0f;", new: "return x * 4.0f;", code: true},
 	{name: "static-shared-size", old: "__shared__ float s[N];", new: "__shared__ float s[N + 64];", code: true},
 	{name: "other-entry", old: "shift(p[threadIdx.x]);", new: "shift(p[threadIdx.x]) * 3.0f;", code: true},
+	{name: "new-entry", old: "template <int N>", new: "__global__ void added(float* p) { p[0] *= 3.0f; }\n\ntemplate <int N>",
+		code: true, host: true},
 	{name: "inlined-helper", old: "x * hidden + 1.0f", new: "x * hidden - 1.0f", code: true},
 	{name: "launch-bounds", old: "__launch_bounds__(128)", new: "__launch_bounds__(256)", code: true, scale: true},
 	{name: "registers", args: []string{"-maxrregcount=16"}, code: true},

@@ -27,7 +27,7 @@ func (h *hostHasher) token(k kind, text []byte) {
 	}
 	isLine := k == kindNumber && h.isCurrentLine(text)
 	switch {
-	case isFile && !h.isStub(text):
+	case isFile:
 		h.recipe.token(k, []byte(h.shortName()))
 		h.after = 1
 		return
@@ -71,10 +71,14 @@ func (h *hostHasher) isCurrentFile(literal []byte) bool {
 	return ok && len(content) > 0 && string(content) == h.file
 }
 
-// shortName names the current file without its folder; the translation unit's own name has no part in an id.
+// shortName names the current file without its folder; the translation unit's own name, and the one that nvcc makes
+// of it for the stubs, have no part in an id.
 func (h *hostHasher) shortName() string {
-	if h.file == h.unit {
+	switch {
+	case h.file == h.unit:
 		return unitName
+	case strings.HasSuffix(h.file, stubSuffix):
+		return stubName
 	}
 	return path.Base(h.file)
 }
@@ -85,11 +89,8 @@ func (h *hostHasher) isCurrentLine(text []byte) bool {
 }
 
 func (h *hostHasher) normalise(k kind, text []byte) []byte {
-	switch {
-	case k == kindIdentifier && text[0] == '_':
+	if k == kindIdentifier && text[0] == '_' {
 		return h.identifier(text)
-	case k == kindString && bytes.HasSuffix(text, []byte(stubSuffix+`"`)) && h.isStub(text):
-		return []byte(stubName)
 	}
 	return text
 }
@@ -119,11 +120,4 @@ func isNumber(s []byte) bool {
 		}
 	}
 	return len(s) > 0
-}
-
-// isStub recognises the name that nvcc makes of the translation unit's.
-func (h *hostHasher) isStub(literal []byte) bool {
-	content, ok := quotedContent(literal)
-	unit := path.Base(h.unit)
-	return ok && path.Base(string(content)) == strings.TrimSuffix(unit, path.Ext(unit))+stubSuffix
 }
