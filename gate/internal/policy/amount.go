@@ -44,7 +44,7 @@ func (a *Amount) UnmarshalYAML(n *yaml.Node) error {
 		return bad("%q has an unknown unit %q: known are %%, pp, ns, us, ms, s, B, KB, KiB, MB, MiB, GB, GiB", n.Value, m[2])
 	}
 	f, err := strconv.ParseFloat(m[1], 64)
-	if err != nil || math.IsInf(f, 0) {
+	if err != nil || math.IsInf(f*u.scale, 0) {
 		return bad("%q is not a finite number", n.Value)
 	}
 	if f < 0 {

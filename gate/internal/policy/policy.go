@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,8 +123,13 @@ type checker struct {
 	lines yamlfile.Lines
 }
 
+// bad points at the line of a key, or of what the key is missing from.
 func (c checker) bad(key, hint, format string, args ...any) error {
-	return &yamlfile.Error{File: c.file, Line: c.lines[key], Msg: fmt.Sprintf(format, args...), Hint: hint}
+	line, ok := c.lines[key]
+	if parent := strings.LastIndexByte(key, '.'); !ok && parent >= 0 {
+		line = c.lines[key[:parent]]
+	}
+	return &yamlfile.Error{File: c.file, Line: line, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
@@ -152,18 +158,40 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 			return nil, c.bad("machines", "", "machines wants names, each once")
 		}
 	}
-	var err error
+	err := c.kernels(f.Kernels)
+	if err != nil {
+		return nil, err
+	}
 	if p.Limits, p.Budget, err = c.latency(f.Latency); err != nil {
 		return nil, err
 	}
 	for i := range f.Rules {
 		r, err := c.rule(f, i)
+		if err == nil {
+			err = c.time(r, p.Limits, i)
+		}
 		if err != nil {
 			return nil, err
 		}
 		p.Rules = append(p.Rules, r)
 	}
 	return p, nil
+}
+
+// kernels wants patterns below the root, of which one names something.
+func (c checker) kernels(patterns []string) error {
+	named := false
+	for _, p := range patterns {
+		pattern, negated := strings.CutPrefix(p, "!")
+		if !doublestar.ValidatePattern(pattern) || !filepath.IsLocal(filepath.FromSlash(pattern)) {
+			return c.bad("kernels", "", "kernels: %q is not a pattern for files below the root", p)
+		}
+		named = named || !negated
+	}
+	if !named {
+		return c.bad("kernels", "", "kernels: every pattern takes kernels away, and none names any")
+	}
+	return nil
 }
 
 func (c checker) latency(l latency) (compare.Limits, time.Duration, error) {
@@ -234,6 +262,22 @@ func (c checker) rule(f *file, i int) (Rule, error) {
 		}
 	}
 	return r, c.amounts(r, key)
+}
+
+// time checks that what a rule accepts of a time can be put to a test.
+func (c checker) time(r Rule, profile compare.Limits, i int) error {
+	if !isLatency(r.Metric) {
+		return nil
+	}
+	if r.Limit.Set && r.Limit.Number == 0 {
+		return c.bad(fmt.Sprintf("rules[%d].limit", i), "", "rule %q: no time lies below a limit of %s", r.ID, r.Limit.Text)
+	}
+	if r.MaxRegression.Set {
+		if _, err := compare.MaxRegression(profile, r.MaxRegression.Number); err != nil {
+			return c.bad(fmt.Sprintf("rules[%d].max_regression", i), "", "rule %q: %v", r.ID, err)
+		}
+	}
+	return nil
 }
 
 // amounts checks that what a rule accepts can be compared with its metric.
