@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 )
 
@@ -15,6 +16,22 @@ func benchmarkRequest(kernels, blocks int) []Experiment {
 	return experiments
 }
 
+// reportCPU adds the processor time of an operation, which a busy machine does
+// not stretch as it does the wall time.
+func reportCPU(b *testing.B) func() {
+	before := cpuSeconds(b)
+	return func() { b.ReportMetric((cpuSeconds(b)-before)*1000/float64(b.N), "cpu-ms/op") }
+}
+
+func cpuSeconds(b *testing.B) float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+}
+
+// BenchmarkDecide1000 judges 1,000 experiments of two metrics each.
 func BenchmarkDecide1000(b *testing.B) {
 	three, err := FixedPlan(3)
 	if err != nil {
@@ -28,6 +45,7 @@ func BenchmarkDecide1000(b *testing.B) {
 		experiments := benchmarkRequest(1000, c.blocks)
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
+			defer reportCPU(b)()
 			for b.Loop() {
 				if _, err := Decide(experiments, c.plan); err != nil {
 					b.Fatal(err)
@@ -46,6 +64,7 @@ func BenchmarkExact(b *testing.B) {
 		base[i], head[i] = Known(float64(rng.IntN(256))), Known(float64(rng.IntN(256)))
 	}
 	b.ReportAllocs()
+	defer reportCPU(b)()
 	for b.Loop() {
 		worse := 0
 		for i := range base {

@@ -3,14 +3,13 @@ package compare
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/montanaflynn/stats"
 )
 
 // ErrInvalidLaunch marks a launch whose times cannot be used: none at all, not
-// finite, zero or negative. The block that holds it has to be repeated.
+// finite, zero, negative or absurdly large or small. The block that holds it has to be repeated.
 var ErrInvalidLaunch = errors.New("invalid launch")
 
 // maxBatches bounds the batches of one launch; more is a malformed input.
@@ -66,8 +65,16 @@ func (l Launch) Valid() error {
 	return nil
 }
 
-// usable holds for a finite time above zero. Written so that NaN fails it.
-func usable(t float64) bool { return t > 0 && t <= math.MaxFloat64 }
+// Times outside these bounds, in nanoseconds, are no times: a tenth of a
+// femtosecond is no kernel and thirty years no test. They keep every ratio of
+// two times finite.
+const (
+	shortest = 1e-7
+	longest  = 1e18
+)
+
+// usable holds for a time that can be one. Written so that NaN fails it.
+func usable(t float64) bool { return t >= shortest && t <= longest }
 
 // A Metric is one of the summaries of a launch that can be gated.
 type Metric uint8

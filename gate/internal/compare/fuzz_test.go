@@ -1,0 +1,85 @@
+package compare
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+// decodeBlocks reads launches from bytes: two floating-point numbers each.
+func decodeBlocks(data []byte) []Block {
+	const size = 8 * 2 * blockSize
+	var blocks []Block
+	for len(data) >= size && len(blocks) < 5 {
+		next := func() float64 {
+			x := math.Float64frombits(binary.LittleEndian.Uint64(data))
+			data = data[8:]
+			return x
+		}
+		var b Block
+		for i := range perArm {
+			b.Base[i] = Launch{Typical: next(), Mean: next()}
+			b.Head[i] = Launch{Typical: next(), Mean: next()}
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+func encodeBlocks(blocks []Block) []byte {
+	var data []byte
+	for _, b := range blocks {
+		for i := range perArm {
+			for _, x := range []float64{b.Base[i].Typical, b.Base[i].Mean, b.Head[i].Typical, b.Head[i].Mean} {
+				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(x))
+			}
+		}
+	}
+	return data
+}
+
+// FuzzDecide holds outcomes to what no input may break: they can be written,
+// an unusable time or fewer than eight pairs never pass, the estimate lies in
+// its interval, p values are probabilities before their weights, and an arm
+// against itself is never red.
+func FuzzDecide(f *testing.F) {
+	s := readSamples(f)
+	for kind := range s {
+		f.Add(encodeBlocks(s.blocks(f, kind, roundPlus2)), 0.005, 0.02)
+		f.Add(encodeBlocks(s.blocks(f, kind, roundAgain)[:2]), 0.0025, 0.01)
+	}
+	f.Add(encodeBlocks(make([]Block, 3)), 0.005, 0.02)
+	f.Fuzz(func(t *testing.T, data []byte, tolerance, detect float64) {
+		limits, err := NewLimits(tolerance, detect)
+		if err != nil {
+			return
+		}
+		e := Experiment{Name: "k", Limits: limits, Blocks: decodeBlocks(data)}
+		o := decideOne(t, e, SequentialPlan())
+		if _, err := json.Marshal(o); err != nil {
+			t.Fatalf("%+v cannot be written: %v", o, err)
+		}
+		valid := len(e.Blocks) >= 2
+		for _, b := range e.Blocks {
+			valid = valid && b.valid() == nil
+		}
+		if !valid && o.Verdict != Inconclusive && len(e.Blocks) < 2 {
+			t.Fatalf("%d blocks: %s", len(e.Blocks), o.Verdict)
+		}
+		if !valid && (o.Verdict == Pass || o.Verdict == Improved) {
+			t.Fatalf("unusable input is %s: %s", o.Verdict, o.Detail)
+		}
+		for _, m := range o.Metrics {
+			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || !(m.PRegressed > 0 && m.PRegressed <= 1) || !(m.PPass > 0 && m.PPass <= 1) {
+				t.Fatalf("%+v", m)
+			}
+		}
+		for i, b := range e.Blocks {
+			e.Blocks[i].Head = b.Base
+		}
+		if same := decideOne(t, e, SequentialPlan()); same.Verdict == Regressed {
+			t.Fatalf("an arm against itself: %s", same.Detail)
+		}
+	})
+}
