@@ -80,7 +80,8 @@ func Run(ctx context.Context, o Options) (*policy.Verdict, error) {
 		return nil, err
 	}
 	measureErr := j.measure(ctx)
-	if measureErr != nil && ctx.Err() != nil {
+	var asked *UsageError
+	if measureErr != nil && (ctx.Err() != nil || errors.As(measureErr, &asked)) {
 		return nil, measureErr
 	}
 	v, err := policy.Judge(j.tree.policy, j.facts())

@@ -9,7 +9,7 @@ import (
 )
 
 func (j *job) facts() policy.Facts {
-	f := policy.Facts{NoBase: j.tree.noBase}
+	f := policy.Facts{NoBase: j.tree.noBase, LimitsOnly: j.Base == "none"}
 	for _, k := range j.kernels {
 		facts := k.facts
 		facts.Forced = j.Force

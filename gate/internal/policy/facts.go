@@ -17,8 +17,9 @@ const (
 
 // Facts is everything that a verdict is made of.
 type Facts struct {
-	Kernels []KernelFacts
-	NoBase  string // why there is no base to compare with; "" when there is one
+	Kernels    []KernelFacts
+	NoBase     string // why there is no base to compare with; "" when there is one
+	LimitsOnly bool   // nobody wants a base
 }
 
 // KernelFacts is what is known of one kernel on one architecture.

@@ -116,6 +116,10 @@ func (j *judge) verdict() KernelVerdict {
 		v.Detail = k.Broken.Detail
 		j.add(Finding{Rule: "builds", Status: blame(k.Broken.Blame), Severity: Red, Reason: k.Broken.Message, Tool: k.Broken.Tool})
 	default:
+		if k.State == NoBase && !j.facts.LimitsOnly {
+			// Limits alone cannot pass it: the base may have had kernels that are gone.
+			j.add(Finding{Rule: "present", Severity: Red, Reason: j.noBase()})
+		}
 		j.rules()
 		v.Figures = j.figures()
 	}
