@@ -1,3 +1,5 @@
+//go:build linux
+
 package ncu_test
 
 import (
@@ -11,7 +13,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kernelgate/gate/ncu"
 )
@@ -69,7 +73,9 @@ func rawPage(tb testing.TB) (head []byte, rows [][]byte) {
 func benchOver(b *testing.B, read func(r io.Reader) (int, error)) {
 	path := benchFile(b)
 	b.SetBytes(benchSize)
+	start, runs := cpuTime(b), 0
 	for b.Loop() {
+		runs++
 		f, err := os.Open(path)
 		if err != nil {
 			b.Fatal(err)
@@ -82,7 +88,18 @@ func benchOver(b *testing.B, read func(r io.Reader) (int, error)) {
 			b.Fatal(err)
 		}
 	}
+	b.ReportMetric(benchSize/1e6*float64(runs)/(cpuTime(b)-start).Seconds(), "MB/cpu-s")
 	b.ReportMetric(peakRSS(b), "peak-MiB")
+}
+
+// cpuTime returns the processor time of the process. Other work on the machine
+// does not count in it.
+func cpuTime(tb testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // peakRSS returns the largest resident size of the process so far, in MiB, or 0

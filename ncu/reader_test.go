@@ -62,7 +62,11 @@ func TestShapes(t *testing.T) {
 			`"",`+rawUnit, strings.Replace(rawLine, `,"0","9.0"`, `,"main","0","9.0"`, 1)), 1},
 		"line end in a field": {text(ruleHead, launch0+metric+`,`,
 			launch0+`,"SpeedOfLight","","","","Bottleneck","ERR","first`, `second","",""`, launch1+metric+`,`), 2},
-		"instances": {text(rawHead, rawUnit, launch0+`,"1.50 (1.00; 0.50)","CachePreferNone"`), 1},
+		"more line ends": {text(ruleHead, launch0+metric+`,`,
+			launch0+`,"SpeedOfLight","","","","Bottleneck","ERR","first`, `second`, `third, ""quoted"" `, `","",""`, launch1+metric+`,`), 2},
+		"label and name": {text(longHead, launch0+`,"GPU Speed Of Light Throughput","Duration","us","1.51"`, launch0+metric), 1},
+		"name and label": {text(longHead, launch0+metric, launch0+`,"GPU Speed Of Light Throughput","Duration","us","1.51"`), 1},
+		"instances":      {text(rawHead, rawUnit, launch0+`,"1.50 (1.00; 0.50)","CachePreferNone"`), 1},
 	} {
 		rep, err := Read(strings.NewReader(c.in), "t.csv")
 		if err != nil {
@@ -208,6 +212,9 @@ func TestRefused(t *testing.T) {
 		"too long":          {text(longHead, launch0+metric+`,"x"`), "the row has 16 fields", "", 2, false},
 		"17 of 20":          {text(ruleHead, launch0+metric+`,"x","y"`), "the row has 17 fields", "", 2, false},
 		"raw short":         {text(rawHead, rawUnit, launch0+`,"1.50"`), "the row has 12 fields, the header has 13", "", 3, false},
+		"raw long":          {text(rawHead, rawUnit, rawLine+`,"1"`), "the row has 14 fields, the header has 13", "", 3, false},
+		"raw long units":    {text(rawHead, rawUnit+`,""`), "the row has 14 fields, the header has 13", "", 2, false},
+		"high surrogate":    {"\xff\xfea\x00\x00\xd8", "surrogate", "", 0, false},
 		"torn row":          {text(longHead, "progress "+launch0+metric), "program output is mixed into a row", "--log-file", 2, false},
 		"torn tail":         {text(longHead, launch0+metric+"progress"), "text follows a closing quote", "", 2, false},
 		"reordered":         {text(longHead, launch1+metric, launch0+metric), "launch 0 follows launch 1", "", 3, false},
@@ -259,6 +266,7 @@ func TestToolErrors(t *testing.T) {
 		"launch failed": {text("==ERROR== LaunchFailed", "==ERROR== The application returned an error code (9)."), false},
 		"before table":  {text("==ERROR== LaunchFailed") + long, false},
 		"after table":   {long + text("==ERROR== The application returned an error code (1)."), false},
+		"behind a BOM":  {"\ufeff" + text("==ERROR== LaunchFailed") + long, false},
 		"with garbage":  {text("==ERROR== LaunchFailed", longHead, `"0","x`), false},
 	} {
 		rep, err := Read(strings.NewReader(c.in), "t.csv")
@@ -350,5 +358,16 @@ func TestLineLimit(t *testing.T) {
 	var s *SyntaxError
 	if !errors.As(err, &s) || !strings.Contains(s.Msg, "longer than 16 MiB") || s.Line != 1 {
 		t.Errorf("%v", err)
+	}
+}
+
+// Lines of one field are joined up to the limit of a line.
+func TestJoinedLimit(t *testing.T) {
+	half := strings.Repeat("x", maxLine/2)
+	for n, refused := range map[int]bool{1: false, 2: true} {
+		in := text(ruleHead, launch0+metric+`,`, launch0+`,"S","","","","R","OPT","`+strings.Repeat(half+"\n", n)+`","",""`)
+		if _, err := Read(strings.NewReader(in), "t.csv"); (err != nil) != refused {
+			t.Errorf("%d halves: %v", n, err)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func madeUpResult(kernel string) message {
 		text(12, "__global__ void secret_source()").
 		bytes(13, value(0, message{}.double(3, 1500))).
 		bytes(13, value(1, message{}.float(2, 0.5))).
-		bytes(13, message(value(2, message{}.num(5, 32))).bytes(3, instance(message{}.num(5, 16), message{}.num(5, 30))).bytes(3, instance(message{}.text(1, "pc"), message{}.double(3, 2)))).
+		bytes(13, message(value(2, message{}.num(5, 32))).bytes(3, instance(message{}.num(5, 16), message{}.num(5, 30))).bytes(3, instance(message{}.text(1, "pc"), message{}.double(3, 2))).bytes(3, instance(message{}.num(5, 1), message{}.text(1, "word")))).
 		bytes(13, value(3, message{}.text(1, "CachePreferNone"))).
 		bytes(13, value(4, message{}.num(4, 7))).
 		bytes(13, message{}.num(1, 5)).
@@ -139,7 +139,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("by label %+v, %v", v, err)
 	}
 	in, err := l.Instances("launch__registers_per_thread")
-	if err != nil || len(in) != 2 || in[0] != (Instance{Key: "16", Number: 30}) || in[1] != (Instance{Key: "pc", Number: 2}) {
+	if err != nil || len(in) != 3 || in[0] != (Instance{Key: "16", Number: 30}) || in[1] != (Instance{Key: "pc", Number: 2}) || in[2] != (Instance{Key: "1", Text: "word"}) {
 		t.Errorf("instances %+v, %v", in, err)
 	}
 	want := []Rule{
