@@ -167,6 +167,9 @@ func (p *resourceParser) figures(s []byte, torn bool) error {
 			return p.syntaxError(fmt.Sprintf("unreadable field %q", shorten(string(field))), "")
 		}
 	}
+	if !f.Registers.Known {
+		return p.syntaxError("figures without registers", "")
+	}
 	if !f.Samplers.Known && torn {
 		return p.syntaxError("the text ends inside a line of figures", "")
 	}
@@ -176,7 +179,7 @@ func (p *resourceParser) figures(s []byte, torn bool) error {
 // add reads one NAME:NUMBER field; a number that is not one, or a field that
 // is there twice, is refused.
 func (f *ResourceFunction) add(field []byte) bool {
-	i := bytes.LastIndexByte(field, ':')
+	i := bytes.IndexByte(field, ':')
 	if i <= 0 {
 		return false
 	}

@@ -92,6 +92,8 @@ func TestResourceUsageRefused(t *testing.T) {
 		{"twice", head + function + "  REG:1 REG:2\n", `u:4: unreadable field "REG:2"`},
 		{"bank twice", head + function + "  REG:1 CONSTANT[0]:2 CONSTANT[0]:2\n", "unreadable field"},
 		{"no number", head + function + "  REG:x\n", `unreadable field "REG:x"`},
+		{"a blank lost", head + function + "  REG:14STACK:0 SHARED:0\n", `unreadable field "REG:14STACK:0"`},
+		{"no registers", head + function + "  REG:\n", `unreadable field "REG:"`},
 		{"no field", head + function + "  REG:1 nonsense\n", `unreadable field "nonsense"`},
 		{"cut off", head + function + "  REG:48 STACK:0 SHA", `unreadable field "SHA"`},
 		{"cut off at a field", head + function + "  REG:48 STACK:0", "u:4: the text ends inside a line of figures"},
