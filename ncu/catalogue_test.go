@@ -194,6 +194,33 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestCatalogue pins the closed list: names, units, directions, aggregations,
+// and what each chip is asked for.
+func TestCatalogue(t *testing.T) {
+	var b strings.Builder
+	for _, m := range Metrics() {
+		fmt.Fprintf(&b, "%s\t%q\t%s\t%s\n", m.Name, m.Unit, m.Better, m.Over)
+		for _, c := range chips {
+			if f := catalogue()[m.Name].formulas[c]; len(f) > 0 {
+				fmt.Fprintf(&b, "\t%s\t%s\n", c, strings.Join(f[0].counters, " "))
+			}
+		}
+	}
+	const golden = "testdata/catalogue.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("the catalogue differs from %s at %q", golden, firstDifference(b.String(), string(want)))
+	}
+}
+
 func TestAlternativeFormulas(t *testing.T) {
 	rep, err := readPath(t, "testdata/h200-2025.3.1/raw-full.csv.gz")
 	if err != nil {

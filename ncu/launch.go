@@ -15,9 +15,9 @@ type Message struct {
 	Text     string
 }
 
-// A Launch is one profiled kernel launch with its metrics. The methods parse
-// cells when they are asked for and remember where they lie, so a Launch is
-// not for use by several goroutines at once.
+// A Launch is one profiled kernel launch with its metrics. Its methods parse
+// cells when they are asked for and change nothing, so several goroutines can
+// use a Launch at once.
 type Launch struct {
 	ID       int    // restarts in every report
 	Process  int    // process id as printed

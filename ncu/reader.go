@@ -266,7 +266,7 @@ func (r *Reader) message(s string) error {
 		return nil
 	}
 	r.none = r.none || strings.HasPrefix(text, "No kernels were profiled")
-	for _, p := range []string{"Connected to process", "Disconnected from process", "Attaching to process"} {
+	for _, p := range []string{"Connected to process", "Disconnected from process", "Attaching to process", "Report:"} {
 		if strings.HasPrefix(text, p) {
 			text = p
 		}
