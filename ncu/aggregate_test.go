@@ -82,6 +82,20 @@ func TestAggregateMissing(t *testing.T) {
 	}
 }
 
+// A figure of another chip is none of this one.
+func TestOtherChip(t *testing.T) {
+	l := recorded(t, [5]string{"1.00", "1.00", "1", "1", "1"})
+	v, err := Aggregate("8.0", l, "ncu.duration")
+	if err != nil || v.Kind != Missing || v.Reason != "the launch ran on compute capability 9.0, not 8.0" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	for _, cc := range []string{"", "9.0", "sm_90a"} {
+		if v, err := Aggregate(cc, l, "ncu.duration"); err != nil || v.Number != 1000 {
+			t.Errorf("%q: %+v, %v", cc, v, err)
+		}
+	}
+}
+
 // A time in a unit that nobody knows is no time in ns.
 func TestUnknownTimeUnit(t *testing.T) {
 	l := recorded(t, [5]string{"1", "1", "1", "1", "1"})[0]

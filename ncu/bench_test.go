@@ -133,6 +133,25 @@ func stream(r io.Reader, each func(l *ncu.Launch) error) (int, error) {
 	}
 }
 
+// BenchmarkReadReport reads a report of one launch with 519 metrics.
+func BenchmarkReadReport(b *testing.B) {
+	dir := os.Getenv("GATE_CORPUS")
+	if dir == "" {
+		b.Skip("GATE_CORPUS is not set")
+	}
+	in, err := os.ReadFile(filepath.Join(dir, "ncu", "darrenlu-rtx3050-2025.1.ncu-rep"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(in)))
+	for b.Loop() {
+		rep, err := ncu.ReadReport(bytes.NewReader(in), int64(len(in)), "bench")
+		if err != nil || len(rep.Launches) != 1 {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkMetricsPage reads the long form, one row for each metric.
 func BenchmarkMetricsPage(b *testing.B) {
 	all, err := os.ReadFile("testdata/h200-2025.3.1/metrics.csv")

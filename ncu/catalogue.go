@@ -167,7 +167,7 @@ func formulasFor(cc, name string) ([]formula, string) {
 }
 
 // Derive computes a metric for one launch. The compute capability is that of
-// the launch when cc is "". A metric that the chip has no counter for is
+// the launch when cc is "", and must not contradict it otherwise. A metric that the chip has no counter for is
 // Unavailable; one whose counters are not in the file is Missing. The error is
 // a *SyntaxError for a cell that cannot be read.
 func Derive(cc string, l *Launch, name string) (Value, error) {
@@ -176,6 +176,9 @@ func Derive(cc string, l *Launch, name string) (Value, error) {
 	}
 	if cc == "" {
 		cc = l.CC
+	}
+	if l.CC != "" && chipOf(cc) != chipOf(l.CC) {
+		return missing(fmt.Sprintf("the launch ran on compute capability %s, not %s", l.CC, cc)), nil
 	}
 	formulas, reason := formulasFor(cc, name)
 	if reason != "" {
