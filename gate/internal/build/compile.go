@@ -44,11 +44,11 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
-	rule, err := os.ReadFile(filepath.Join(tmp, "deps.d"))
+	rules, err := b.rules(ctx, k, arch, tmp)
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
-	files, err := b.hashDeps(p, k, string(rule))
+	files, err := b.hashDeps(p, k, rules)
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
@@ -72,13 +72,39 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 // arguments are nvcc's. The folder of the kernel is the working folder, so
 // that no absolute path reaches the code.
 func (b *Builder) arguments(k *manifest.Kernel, arch, out string) []string {
-	virtual := "compute_" + strings.TrimPrefix(arch, "sm_")
-	args := []string{"-std=c++17", "-ccbin", b.Toolchain.HostCompiler}
-	args = append(args, k.Flags...)
-	args = append(args, "-gencode", "arch="+virtual+",code="+arch, "-Xptxas", "-v", "-lineinfo",
+	args := append(b.language(k, arch), "-Xptxas", "-v", "-lineinfo",
 		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC", "--keep", "--keep-dir", out,
 		"-MD", "-MF", filepath.Join(out, "deps.d"), "-o", filepath.Join(out, "lib.so"))
 	return append(args, k.Sources...)
+}
+
+// language is the part of the arguments that decides what the sources mean.
+func (b *Builder) language(k *manifest.Kernel, arch string) []string {
+	virtual := "compute_" + strings.TrimPrefix(arch, "sm_")
+	args := append([]string{"-std=c++17", "-ccbin", b.Toolchain.HostCompiler}, k.Flags...)
+	return append(args, "-gencode", "arch="+virtual+",code="+arch)
+}
+
+// rules are the make rules of all sources. Of several, nvcc -MD leaves the
+// last one's rule alone, so each is then asked for by itself.
+func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp string) ([]string, error) {
+	if len(k.Sources) == 1 {
+		rule, err := os.ReadFile(filepath.Join(tmp, "deps.d"))
+		return []string{string(rule)}, err
+	}
+	var rules []string
+	for _, s := range k.Sources {
+		out := filepath.Join(tmp, "source.d")
+		if text, err := b.nvcc(ctx, k.Dir, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, s)); err != nil {
+			return nil, fmt.Errorf("asking nvcc what %s includes: %w\n%s", s, err, text)
+		}
+		rule, err := os.ReadFile(out)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, string(rule))
+	}
+	return rules, nil
 }
 
 func (b *Builder) nvcc(ctx context.Context, dir string, args []string) ([]byte, error) {
@@ -147,21 +173,24 @@ func (p places) shorten(output []byte) string {
 	return text
 }
 
-func (b *Builder) hashDeps(p places, k *manifest.Kernel, rule string) (map[string]string, error) {
+func (b *Builder) hashDeps(p places, k *manifest.Kernel, rules []string) (map[string]string, error) {
 	files := map[string]string{}
-	for _, f := range parseDeps(rule) {
-		if !filepath.IsAbs(f) {
-			f = filepath.Join(k.Dir, f)
+	for _, rule := range rules {
+		list := parseDeps(rule)
+		if len(list) == 0 {
+			return nil, errors.New("nvcc did not say which files it read")
 		}
-		name := p.name(filepath.Clean(f))
-		sum, err := b.hashes.file(filepath.Clean(f), !project(name))
-		if err != nil {
-			return nil, err
+		for _, f := range list {
+			if !filepath.IsAbs(f) {
+				f = filepath.Join(k.Dir, f)
+			}
+			name := p.name(filepath.Clean(f))
+			sum, err := b.hashes.file(filepath.Clean(f), !project(name))
+			if err != nil {
+				return nil, err
+			}
+			files[name] = sum
 		}
-		files[name] = sum
-	}
-	if len(files) == 0 {
-		return nil, errors.New("nvcc did not say which files it read")
 	}
 	return files, nil
 }
@@ -283,8 +312,12 @@ func (b *Builder) publish(tmp, key string, m *meta) error {
 		return err
 	}
 	err = os.Rename(tmp, b.objectDir(key))
-	if err != nil && b.openObject(key) != nil {
-		return nil // another run was first with the same content
+	if err == nil || b.openObject(key) != nil {
+		return nil // at worst another run was first with the same content
 	}
-	return err
+	// What lies there is damaged: no run would ever find or replace it.
+	if err := os.RemoveAll(b.objectDir(key)); err != nil {
+		return err
+	}
+	return os.Rename(tmp, b.objectDir(key))
 }

@@ -19,12 +19,13 @@ const recipe = "gate/build/v1"
 // maxDepSets bounds how many header states are remembered for one request.
 const maxDepSets = 16
 
-// requestKey addresses what was asked for: sources, flags, compiler and
-// architecture. The names beside the sources belong to it, because a header
-// that appears there can shadow one that was found elsewhere.
+// requestKey addresses what was asked for: folder, sources, flags, compiler
+// and architecture. The folder belongs to it, because one source in two of
+// them includes two headers of one name. So do the names beside the sources: a
+// header that appears there can shadow one that was found elsewhere.
 func (b *Builder) requestKey(p places, k *manifest.Kernel, arch string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n", recipe, b.Toolchain.Fingerprint(), arch, k.Flags)
+	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%s\n", recipe, b.Toolchain.Fingerprint(), arch, k.Flags, p.name(k.Dir))
 	folders := map[string]bool{}
 	for _, s := range k.Sources {
 		file := filepath.Join(k.Dir, filepath.FromSlash(s))
