@@ -1,0 +1,151 @@
+package build
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+func TestParseDeps(t *testing.T) {
+	for _, c := range []struct {
+		name, rule string
+		want       []string
+	}{
+		{"nothing", "", nil},
+		{"no target", "a.cu b.h\n", nil},
+		{"no dependency", "lib.so : \n", nil},
+		{"one line", "lib.so : a.cu b.h\n", []string{"a.cu", "b.h"}},
+		{"no space before the colon", "lib.so: a.cu\n", []string{"a.cu"}},
+		{"no final newline", "lib.so : a.cu b.h", []string{"a.cu", "b.h"}},
+		{"continued", "out/lib.so : a.cu \\\n    /usr/include/x.h \\\n    b.h\n", []string{"a.cu", "/usr/include/x.h", "b.h"}},
+		{"continued without a space", "lib.so : a.cu\\\nb.h\n", []string{"a.cu", "b.h"}},
+		{"carriage returns", "lib.so : a.cu \\\r\n    b.h\r\n", []string{"a.cu", "b.h"}},
+		{"tabs and runs of spaces", "lib.so :  a.cu\t\tb.h  \n", []string{"a.cu", "b.h"}},
+		{"space in a name", `lib.so : sp\ dir/h\ #$x.h` + "\n", []string{"sp dir/h #$x.h"}},
+		{"escaped hash", `lib.so : a\#1.h` + "\n", []string{"a#1.h"}},
+		{"dollar", "lib.so : a$$b.h $$\n", []string{"a$b.h", "$"}},
+		{"two dollars", "lib.so : a$$$$b.h\n", []string{"a$$b.h"}},
+		{"backslash in a name", `lib.so : a\b.h a\\b.h` + "\n", []string{`a\b.h`, `a\b.h`}},
+		{"backslash at the end", `lib.so : a.h \`, []string{"a.h", `\`}},
+		{"colon in a name", "lib.so : a:b.h c.h\n", []string{"a:b.h", "c.h"}},
+		{"not ASCII", "lib.so : ядро.h\n", []string{"ядро.h"}},
+		{"name twice", "lib.so : a.h a.h\n", []string{"a.h", "a.h"}},
+	} {
+		if got := parseDeps(c.rule); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// FuzzParseDeps holds: files that are written as a rule are read back.
+func FuzzParseDeps(f *testing.F) {
+	f.Add("a.cu\nb c.h\n#x\n$")
+	f.Add(`sub/a\b.h`)
+	escape := strings.NewReplacer(" ", `\ `, "#", `\#`, "$", "$$", `\`, `\\`)
+	f.Fuzz(func(t *testing.T, list string) {
+		var want []string
+		rule := "out/lib.so :"
+		for _, name := range strings.Split(list, "\n") {
+			if name == "" || strings.ContainsAny(name, "\t\r") {
+				continue
+			}
+			want = append(want, name)
+			rule += " " + escape.Replace(name) + " \\\n   "
+		}
+		if got := parseDeps(rule + "\n"); !slices.Equal(got, want) {
+			t.Fatalf("%q: got %q, want %q", rule, got, want)
+		}
+	})
+}
+
+func TestPlacesHideFolders(t *testing.T) {
+	p := places{{"R", "/home/me/repo"}, {"H", "/cache/harness"}, {"T", "/opt/cuda"}}
+	for name, file := range map[string]string{
+		"R:kernels/a.cu": "/home/me/repo/kernels/a.cu", "H:gate.h": "/cache/harness/gate.h", "T:include/cuda.h": "/opt/cuda/include/cuda.h",
+		"/:/usr/include/stdio.h": "/usr/include/stdio.h", "/:/home/me/repository/a.cu": "/home/me/repository/a.cu", "R:.": "/home/me/repo",
+	} {
+		if got := p.name(file); got != name {
+			t.Errorf("%s is called %s, want %s", file, got, name)
+		}
+		if got := p.path(name); got != file {
+			t.Errorf("%s lies at %s, want %s", name, got, file)
+		}
+	}
+}
+
+func TestShortenTakesTheRootOutAndBoundsTheText(t *testing.T) {
+	p := places{{"R", "/home/me/repo"}}
+	if got := p.shorten([]byte("/home/me/repo/kernels/a.cu(3): error\n")); got != "kernels/a.cu(3): error\n" {
+		t.Errorf("got %q", got)
+	}
+	long := p.shorten([]byte(strings.Repeat("x", 1<<20)))
+	if len(long) > 17<<10 || !strings.HasSuffix(long, "\n… (cut)\n") {
+		t.Errorf("%d bytes that end in %q", len(long), long[len(long)-20:])
+	}
+}
+
+func TestCompilerEnvDropsHiddenFlags(t *testing.T) {
+	got := compilerEnv([]string{"PATH=/bin", "NVCC_APPEND_FLAGS=-G", "NVCC_PREPEND_FLAGS=-G", "NVCC_CCBIN=x", "CPATH=/x", "C_INCLUDE_PATH=/x",
+		"CPLUS_INCLUDE_PATH=/x", "LC_ALL=de_DE.UTF-8", "HOME=/h", "NVCC_APPEND_FLAGS_NOT=1"})
+	if want := []string{"LC_ALL=C", "PATH=/bin", "HOME=/h", "NVCC_APPEND_FLAGS_NOT=1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestBoundedOutput(t *testing.T) {
+	b := &bounded{limit: 10}
+	for _, text := range []string{"12345", "678", "9", "abcdef", "0"} {
+		if n, err := b.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("write %q: %d, %v", text, n, err)
+		}
+	}
+	if !b.over || b.buf.Len() > 10 || !strings.HasPrefix(b.buf.String(), "123456789") {
+		t.Errorf("kept %q, over: %v", b.buf.String(), b.over)
+	}
+}
+
+func TestPick(t *testing.T) {
+	entries := []string{"_Z6attn_aPf", "_Z6attn_bPf", "_ZN2ns4scanIfEEvPT_", "plain"}
+	kernel := func(patterns ...string) *manifest.Kernel {
+		return &manifest.Kernel{Name: "op/k", File: "kernels/op/k/kernel.yaml", Entries: patterns,
+			Lines: map[string]int{"entries[0]": 5, "entries[1]": 6}}
+	}
+	for _, c := range []struct {
+		patterns, want, err string
+	}{
+		{"", "_Z6attn_aPf _Z6attn_bPf _ZN2ns4scanIfEEvPT_ plain", ""},
+		{"attn_*", "_Z6attn_aPf _Z6attn_bPf", ""},
+		{"attn_b attn_*", "_Z6attn_aPf _Z6attn_bPf", ""},
+		{"scan", "_ZN2ns4scanIfEEvPT_", ""},
+		{"plain _Z6attn_aPf", "_Z6attn_aPf plain", ""},
+		{"attn_c", "", `kernels/op/k/kernel.yaml:5: entries: "attn_c" matches no __global__ function; there are attn_a, attn_b, plain, scan`},
+		{"attn_a attn", "", `kernels/op/k/kernel.yaml:6: entries: "attn" matches no __global__ function; there are attn_a, attn_b, plain, scan`},
+		{"[", "", `kernels/op/k/kernel.yaml:5: entries: "[" matches no __global__ function; there are attn_a, attn_b, plain, scan`},
+	} {
+		got, err := pick(kernel(strings.Fields(c.patterns)...), entries)
+		if text := strings.Join(got, " "); text != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			t.Errorf("%q: got %q, %v", c.patterns, text, err)
+		}
+	}
+	if _, err := pick(kernel(), nil); err == nil || err.Error() != "kernels/op/k/kernel.yaml: the sources hold no __global__ function" {
+		t.Errorf("no entry: %v", err)
+	}
+}
+
+func TestFindCubinWantsExactlyOne(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := findCubin(dir, "k", "sm_90"); err == nil || err.Error() != "nvcc left no cubin of k.cu for sm_90" {
+		t.Errorf("none: %v", err)
+	}
+	write(t, filepath.Join(dir, "k.compute_80.sm_80.cubin"), "")
+	if got, err := findCubin(dir, "k", "sm_90"); err == nil {
+		t.Errorf("another architecture's: %s", got)
+	}
+	write(t, filepath.Join(dir, "k.compute_90.sm_90.cubin"), "")
+	if got, err := findCubin(dir, "k", "sm_90"); err != nil || filepath.Base(got) != "k.compute_90.sm_90.cubin" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
