@@ -351,9 +351,16 @@ func (k *Kernel) badFlag() (key, msg string) {
 	return "", ""
 }
 
-// localFiles wants every file to exist, as a regular file below root.
+// localFiles wants every file to exist, as a regular file below root. Two of
+// one name would overwrite each other's intermediates in the compiler's folder.
 func localFiles(dir, root string, files []string) error {
+	stems := map[string]bool{}
 	for _, f := range files {
+		stem := strings.TrimSuffix(path.Base(f), path.Ext(f))
+		if stems[stem] {
+			return fmt.Errorf("two files are called %q", stem)
+		}
+		stems[stem] = true
 		full := filepath.Join(dir, filepath.FromSlash(f))
 		rel, err := filepath.Rel(root, full)
 		if err != nil || !filepath.IsLocal(rel) {

@@ -152,6 +152,8 @@ func TestKernelRefusals(t *testing.T) {
 		{"source that is not there", "[k.cu]", "[x.cu]", `1:2: there is no file "x.cu" here`, ""},
 		{"source that is a folder", "[k.cu]", "[.]", `1:2: there is no file "." here`, ""},
 		{"source outside", "[k.cu]", "[../../../../x.cu]", `1:2: "../../../../x.cu" lies outside the repository`, ""},
+		{"source twice", "[k.cu]", "[k.cu, k.cu]", `1:2: two files are called "k"`, ""},
+		{"two sources of one name", "[k.cu]", "[k.cu, ../two/k.cu]", `1:2: two files are called "k"`, ""},
 		{"no arch", "arch: [sm_90]\n", "", "1: arch wants at least one architecture, such as sm_90", ""},
 		{"virtual arch", "[sm_90]", "[compute_90]", `1:3: "compute_90" is not an architecture such as sm_90 or sm_90a, named once`, ""},
 		{"arch twice", "[sm_90]", "[sm_90, sm_90]", `1:3: "sm_90" is not an architecture such as sm_90 or sm_90a, named once`, ""},
