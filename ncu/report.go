@@ -12,16 +12,18 @@ const (
 	reportVersion   = 7         // of the file header, in releases 2020.2 to 2026.1
 	maxBlockHeader  = 64 << 20  // bytes; holds the table of names
 	maxResult       = 256 << 20 // bytes of one launch
-	maxReport       = 16 << 30  // bytes
+	maxReport       = 16 << 30  // bytes; most of a large report is embedded code
+	maxRetained     = 1 << 30   // bytes of metrics, sections and rule results of all launches
 	maxStrings      = 1 << 20
 	maxLaunches     = 1 << 20
-	maxReportValues = 1 << 24 // metrics of all launches
+	maxReportValues = 1 << 23 // metrics of all launches
 )
 
 // ReadReport reads a .ncu-rep file, the container that ncu and its user
 // interface write, without Nsight Compute. A report has no units; its values
 // are in base units, and Value.Unit is filled only for times and percentages.
-// Memory is bounded by the largest launch plus the metrics of all. Embedded
+// Memory is bounded by the largest launch plus the metrics of all, and these by
+// limits of their own. Embedded
 // sources, code, host names, paths and command lines are passed over.
 func ReadReport(r io.ReaderAt, size int64, name string) (*Report, error) {
 	p := &reportReader{r: r, size: size, rep: &Report{}}
@@ -43,7 +45,8 @@ type reportReader struct {
 	size    int64
 	pos     int64
 	names   []string // the table of metric names, kept from block to block
-	values  int
+	values  int   // metrics so far
+	kept    int64 // bytes of what was kept so far
 	rep     *Report
 	session session
 }

@@ -37,6 +37,9 @@ func (p *reportReader) launch(l *Launch, b []byte) error {
 		if f.wire != wireBytes {
 			return nil
 		}
+		if err := p.keep(f); err != nil {
+			return err
+		}
 		switch f.num {
 		case 5:
 			l.Mangled = reportText(f.bytes)
@@ -64,6 +67,18 @@ func (p *reportReader) launch(l *Launch, b []byte) error {
 	}
 	v.sections = l.Sections
 	return l.identify(v)
+}
+
+// keep counts what a launch leaves in memory.
+func (p *reportReader) keep(f field) error {
+	switch f.num {
+	case 5, 6, 7, 13, 17, 19:
+		p.kept += int64(len(f.bytes))
+	}
+	if p.kept > maxRetained {
+		return fmt.Errorf("its launches hold more than %d bytes", maxRetained)
+	}
+	return nil
 }
 
 // identify completes the launch from its own metrics.
