@@ -26,7 +26,7 @@ const (
 // limits of their own. Embedded
 // sources, code, host names, paths and command lines are passed over.
 func ReadReport(r io.ReaderAt, size int64, name string) (*Report, error) {
-	p := &reportReader{r: r, size: size, rep: &Report{}}
+	p := &reportReader{r: r, size: size, rep: &Report{}, limit: maxRetained}
 	if err := p.read(); err != nil {
 		return nil, p.place(err, name)
 	}
@@ -45,8 +45,9 @@ type reportReader struct {
 	size    int64
 	pos     int64
 	names   []string // the table of metric names, kept from block to block
-	values  int   // metrics so far
-	kept    int64 // bytes of what was kept so far
+	values  int      // metrics so far
+	kept    int64    // bytes of what was kept so far
+	limit   int64    // of kept
 	rep     *Report
 	session session
 }

@@ -222,6 +222,16 @@ func TestReportRefused(t *testing.T) {
 	}
 }
 
+func TestReportRetention(t *testing.T) {
+	b := madeUpReport()
+	for limit, refused := range map[int64]bool{100: true, 1 << 20: false} {
+		p := &reportReader{r: bytes.NewReader(b), size: int64(len(b)), rep: &Report{}, limit: limit}
+		if err := p.read(); (err != nil) != refused {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+}
+
 type failingReader struct{ err error }
 
 func (f failingReader) ReadAt([]byte, int64) (int, error) { return 0, f.err }

@@ -75,8 +75,8 @@ func (p *reportReader) keep(f field) error {
 	case 5, 6, 7, 13, 17, 19:
 		p.kept += int64(len(f.bytes))
 	}
-	if p.kept > maxRetained {
-		return fmt.Errorf("its launches hold more than %d bytes", maxRetained)
+	if p.kept > p.limit {
+		return fmt.Errorf("its launches hold more than %d bytes", p.limit)
 	}
 	return nil
 }
