@@ -52,9 +52,9 @@ func (e *NoBaseError) Error() string { return e.Msg }
 // when none is named, with the default branch that the remote or the local
 // repository has.
 func (r *Repo) Base(ctx context.Context, revision string) (Base, error) {
-	head, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	head, err := r.head(ctx)
 	if err != nil {
-		return Base{}, &NoBaseError{Msg: "the repository has no commit yet"}
+		return Base{}, err
 	}
 	names := []string{revision}
 	if revision == "" {
@@ -62,12 +62,18 @@ func (r *Repo) Base(ctx context.Context, revision string) (Base, error) {
 	}
 	for _, name := range names {
 		commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
-		if err != nil {
+		if answered(err) {
 			continue
 		}
-		merge, err := r.run(ctx, "merge-base", commit, head)
 		if err != nil {
+			return Base{}, err
+		}
+		merge, err := r.run(ctx, "merge-base", commit, head)
+		if answered(err) {
 			return Base{}, r.noMergeBase(ctx, name)
+		}
+		if err != nil {
+			return Base{}, err
 		}
 		return Base{Commit: merge, How: "merge-base with " + short(name)}, nil
 	}
@@ -75,6 +81,22 @@ func (r *Repo) Base(ctx context.Context, revision string) (Base, error) {
 		return Base{}, &NoBaseError{Msg: fmt.Sprintf("there is no revision %q here", revision), Hint: "git fetch, then name a branch, tag or commit"}
 	}
 	return Base{Commit: head, How: "HEAD, since no main or master branch is known"}, nil
+}
+
+// answered reports whether git ran to its end and said no. A git that was
+// killed or never started has said nothing about the repository.
+func answered(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() > 0
+}
+
+// head is the commit checked out.
+func (r *Repo) head(ctx context.Context) (string, error) {
+	commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if answered(err) {
+		return "", &NoBaseError{Msg: "the repository has no commit yet"}
+	}
+	return commit, err
 }
 
 func (r *Repo) noMergeBase(ctx context.Context, name string) error {
@@ -95,9 +117,8 @@ func short(ref string) string {
 
 // Head is the commit checked out, and whether tracked files differ from it.
 func (r *Repo) Head(ctx context.Context) (commit string, dirty bool, err error) {
-	commit, err = r.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil {
-		return "", false, &NoBaseError{Msg: "the repository has no commit yet"}
+	if commit, err = r.head(ctx); err != nil {
+		return "", false, err
 	}
 	status, err := r.run(ctx, "status", "--porcelain=v1", "--untracked-files=no")
 	return commit, status != "", err
@@ -172,8 +193,8 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
 	// A hook or a filter of the repository is code of the change; names are
-	// read as bytes, never quoted for a person.
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
+	// read as bytes, never quoted for a person or taken for patterns.
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1")
 	cmd.Args = append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"}, args...)
 	var out, errOut strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errOut
