@@ -1,0 +1,356 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	// The tests see no configuration of the user, and one author.
+	for name, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
+	} {
+		os.Setenv(name, value)
+	}
+	os.Exit(m.Run())
+}
+
+// A sandbox is a repository that a test works in.
+type sandbox struct {
+	t   *testing.T
+	dir string
+}
+
+func newSandbox(t *testing.T) sandbox {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sandbox{t, dir}
+	s.git("init", "-q", "-b", "main")
+	return s
+}
+
+func (s sandbox) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = s.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s sandbox) write(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// commit records a file and returns the commit.
+func (s sandbox) commit(name, text string) string {
+	s.t.Helper()
+	s.write(name, text)
+	s.git("add", "-A")
+	s.git("commit", "-q", "-m", name)
+	return s.git("rev-parse", "HEAD")
+}
+
+func (s sandbox) open() *Repo {
+	s.t.Helper()
+	r, err := Open(context.Background(), s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+func TestOpen(t *testing.T) {
+	s := newSandbox(t)
+	s.write("a/b/c", "")
+	if r, err := Open(context.Background(), filepath.Join(s.dir, "a/b")); err != nil || r.Root != s.dir {
+		t.Errorf("%+v, %v, want root %s", r, err, s.dir)
+	}
+	if r, err := Open(context.Background(), t.TempDir()); !errors.Is(err, ErrNoRepo) || r != nil {
+		t.Errorf("no repository: %v", err)
+	}
+	if _, err := Open(context.Background(), filepath.Join(s.dir, "none")); err == nil || errors.Is(err, ErrNoRepo) {
+		t.Errorf("no folder: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Open(context.Background(), s.dir); err == nil || errors.Is(err, ErrNoRepo) || !strings.HasPrefix(err.Error(), "git is not installed: ") {
+		t.Errorf("no git: %v", err)
+	}
+}
+
+func TestNoCommitYet(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	var none *NoBaseError
+	if _, err := r.Base(context.Background(), ""); !errors.As(err, &none) || none.Msg != "the repository has no commit yet" {
+		t.Errorf("base: %v", err)
+	}
+	if _, _, err := r.Head(context.Background()); !errors.As(err, &none) {
+		t.Errorf("head: %v", err)
+	}
+}
+
+func TestBaseIsTheMergeBase(t *testing.T) {
+	s := newSandbox(t)
+	fork := s.commit("a", "1")
+	s.git("tag", "v1")
+	s.git("checkout", "-q", "-b", "work")
+	head := s.commit("b", "1")
+	s.git("checkout", "-q", "main")
+	main := s.commit("c", "1")
+	s.git("checkout", "-q", "work")
+	r := s.open()
+	for _, c := range []struct{ revision, commit, how string }{
+		{"", fork, "merge-base with main"}, {"main", fork, "merge-base with main"}, {"v1", fork, "merge-base with v1"},
+		{main, fork, "merge-base with " + main}, {"HEAD", head, "merge-base with HEAD"}, {"main~1", fork, "merge-base with main~1"},
+		{"refs/heads/main", fork, "merge-base with main"},
+	} {
+		got, err := r.Base(context.Background(), c.revision)
+		if err != nil || got.Commit != c.commit || got.How != c.how {
+			t.Errorf("%q: %+v, %v, want %s, %s", c.revision, got, err, c.commit, c.how)
+		}
+	}
+	s.git("update-ref", "refs/remotes/origin/main", head)
+	if got, err := r.Base(context.Background(), ""); err != nil || got.Commit != head || got.How != "merge-base with origin/main" {
+		t.Errorf("with a remote: %+v, %v", got, err)
+	}
+}
+
+func TestNoSuchRevision(t *testing.T) {
+	s := newSandbox(t)
+	s.commit("a", "1")
+	r := s.open()
+	for _, revision := range []string{"none", "-x", "--help", "--output=/tmp/x", "--all", "", "a b", "HEAD..HEAD", "HEAD^{tree}", "main\nmain", "HEAD:a"} {
+		if revision == "" {
+			continue
+		}
+		var none *NoBaseError
+		got, err := r.Base(context.Background(), revision)
+		if !errors.As(err, &none) || none.Hint == "" || !strings.Contains(none.Msg, "there is no revision") {
+			t.Errorf("%q: %+v, %v", revision, got, err)
+		}
+	}
+}
+
+func TestWithoutDefaultBranchTheBaseIsHead(t *testing.T) {
+	s := newSandbox(t)
+	head := s.commit("a", "1")
+	s.git("branch", "-m", "trunk")
+	if got, err := s.open().Base(context.Background(), ""); err != nil || got.Commit != head || got.How != "HEAD, since no main or master branch is known" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestShallowCloneHasNoBase(t *testing.T) {
+	s := newSandbox(t)
+	s.commit("a", "1")
+	s.git("checkout", "-q", "-b", "work")
+	s.commit("b", "1")
+	s.git("checkout", "-q", "main")
+	s.commit("c", "1")
+	clone := sandbox{t, filepath.Join(t.TempDir(), "clone")}
+	s.git("clone", "-q", "--depth=1", "--no-single-branch", "--branch", "work", "file://"+s.dir, clone.dir)
+	var none *NoBaseError
+	got, err := clone.open().Base(context.Background(), "")
+	if !errors.As(err, &none) || none.Msg != "HEAD and origin/HEAD have no common commit here: the clone is shallow" || !strings.Contains(none.Hint, "fetch-depth: 0") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestUnrelatedHistoryHasNoBase(t *testing.T) {
+	s := newSandbox(t)
+	s.commit("a", "1")
+	s.git("checkout", "-q", "--orphan", "other")
+	s.commit("b", "1")
+	var none *NoBaseError
+	got, err := s.open().Base(context.Background(), "main")
+	if !errors.As(err, &none) || none.Msg != "HEAD and main have no common commit here" || none.Hint != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestHead(t *testing.T) {
+	s := newSandbox(t)
+	commit := s.commit("a", "1")
+	r := s.open()
+	for _, c := range []struct {
+		name   string
+		change func()
+		dirty  bool
+	}{
+		{"clean", func() {}, false},
+		{"untracked", func() { s.write("new", "") }, false},
+		{"changed", func() { s.write("a", "2") }, true},
+		{"staged", func() { s.git("add", "a") }, true},
+		{"removed", func() { s.git("rm", "-q", "-f", "a") }, true},
+	} {
+		c.change()
+		if got, dirty, err := r.Head(context.Background()); err != nil || got != commit || dirty != c.dirty {
+			t.Errorf("%s: %s, dirty %v, %v", c.name, got, dirty, err)
+		}
+	}
+}
+
+func TestChangedListsEveryNameAsItIs(t *testing.T) {
+	s := newSandbox(t)
+	s.write(".gitignore", "*.log\n")
+	s.write("gone", "1")
+	s.write("old name", "some text that git could take for a rename\nof the other file\n")
+	base := s.commit("same", "1")
+	odd := []string{"a b", "a\"b", "a\\b", "a\nb", "ядро", "-x", ":(top)y", "tab\tname", "sub/dir/deep"}
+	for i, name := range odd {
+		s.write(name, "1")
+		if i%2 == 0 {
+			s.git("--literal-pathspecs", "add", "--", name)
+		}
+	}
+	s.write("x.log", "ignored")
+	if err := os.Remove(filepath.Join(s.dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	s.git("mv", "old name", "new name")
+	got, err := s.open().Changed(context.Background(), base)
+	want := append([]string{"gone", "old name", "new name"}, odd...)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got  %q, %v\nwant %q", got, err, want)
+	}
+	if got, err := s.open().Changed(context.Background(), strings.Repeat("0", 40)); err == nil {
+		t.Errorf("an unknown commit: %q", got)
+	}
+	s.git("config", "diff.relative", "true")
+	if got, err := s.open().Changed(context.Background(), base); err != nil || !slices.Equal(got, want) {
+		t.Errorf("with diff.relative: %q, %v", got, err)
+	}
+}
+
+func TestNothingChanged(t *testing.T) {
+	s := newSandbox(t)
+	base := s.commit("a", "1")
+	if got, err := s.open().Changed(context.Background(), base); err != nil || len(got) != 0 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestWorktree(t *testing.T) {
+	s := newSandbox(t)
+	base := s.commit("a", "1")
+	s.commit("a", "2")
+	s.write("a", "3")
+	// What the repository would run is code of the change.
+	s.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch \""+s.dir+"/hook-ran\"\n")
+	if err := os.Chmod(filepath.Join(s.dir, ".git/hooks/post-checkout"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	status := s.git("status", "--porcelain")
+	dir, remove, err := s.open().Worktree(context.Background(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(text) != "1" {
+		t.Errorf("the base's file holds %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "hook-ran")); err == nil {
+		t.Error("a hook ran")
+	}
+	if text, err := os.ReadFile(filepath.Join(s.dir, "a")); err != nil || string(text) != "3" || s.git("status", "--porcelain") != status {
+		t.Errorf("the user's tree changed: %q, %v", text, err)
+	}
+	remove()
+	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+	if list := s.git("worktree", "list", "--porcelain"); strings.Count(list, "worktree ") != 1 {
+		t.Errorf("worktrees:\n%s", list)
+	}
+	remove() // twice is harmless
+}
+
+func TestWorktreeOfNoCommit(t *testing.T) {
+	s := newSandbox(t)
+	s.commit("a", "1")
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, remove, err := s.open().Worktree(context.Background(), strings.Repeat("0", 40))
+	if err == nil || dir != "" || remove != nil || !strings.HasPrefix(err.Error(), "checking out the base: git worktree: ") {
+		t.Errorf("%s, %v", dir, err)
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) != 0 {
+		t.Errorf("%d folders are left", len(left))
+	}
+	if list := s.git("worktree", "list", "--porcelain"); strings.Count(list, "worktree ") != 1 {
+		t.Errorf("worktrees:\n%s", list)
+	}
+}
+
+func TestDiffLines(t *testing.T) {
+	s := newSandbox(t)
+	s.write(":(glob)*", "1\n")
+	base := s.commit("p", "one\ntwo\nthree\n")
+	s.write("p", "one\n2\nthree\nfour\n")
+	s.write(":(glob)*", "2\n")
+	s.git("config", "diff.external", "false")
+	s.git("config", "color.ui", "always")
+	r := s.open()
+	for _, c := range []struct {
+		file string
+		most int
+		want []string
+	}{
+		{"p", 10, []string{"-two", "+2", "+four"}}, {"p", 2, []string{"-two", "+2", "… and more"}}, {"none", 10, nil},
+		{":(glob)*", 10, []string{"-1", "+2"}},
+	} {
+		if got := r.DiffLines(context.Background(), base, c.file, c.most); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.file, got, c.want)
+		}
+	}
+	if got := r.DiffLines(context.Background(), strings.Repeat("0", 40), "p", 10); got != nil {
+		t.Errorf("an unknown commit: %q", got)
+	}
+}
+
+func TestErrorSaysTheFirstLine(t *testing.T) {
+	cause := errors.New("exit status 128")
+	for _, c := range []struct{ output, want string }{
+		{"fatal: bad object\nusage: git\n", "git diff: fatal: bad object"}, {"", "git diff: exit status 128"}, {"\n\n", "git diff: exit status 128"},
+	} {
+		if e := (&Error{Args: []string{"diff", "x"}, Output: c.output, Err: cause}); e.Error() != c.want || !errors.Is(e, cause) {
+			t.Errorf("%q: %s", c.output, e)
+		}
+	}
+}
+
+func TestCancelledIsAnError(t *testing.T) {
+	s := newSandbox(t)
+	commit := s.commit("a", "1")
+	r := s.open()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if files, err := r.Changed(ctx, commit); err == nil {
+		t.Errorf("changed: %q", files)
+	}
+	if base, err := r.Base(ctx, ""); err == nil || errors.As(err, new(*NoBaseError)) {
+		t.Errorf("base: %+v, %v", base, err)
+	}
+}
