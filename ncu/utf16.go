@@ -19,36 +19,26 @@ type utf16Reader struct {
 func (u *utf16Reader) Read(p []byte) (int, error) {
 	n := copy(p, u.pending)
 	u.pending = u.pending[n:]
-	for n+utf8.UTFMax <= len(p) {
+	for n < len(p) {
 		c, err := u.char()
+		if err == nil && c == '\ufeff' && !u.started {
+			c, err = u.char()
+		}
+		u.started = true
 		if err != nil {
 			if n > 0 && errors.Is(err, io.EOF) {
 				return n, nil
 			}
 			return n, err
 		}
-		if c == '\ufeff' && !u.started {
-			u.started = true
-			continue
+		if n+utf8.UTFMax > len(p) {
+			u.pending = utf8.AppendRune(nil, c)
+			k := copy(p[n:], u.pending)
+			u.pending = u.pending[k:]
+			return n + k, nil
 		}
-		u.started = true
 		n += utf8.EncodeRune(p[n:], c)
 	}
-	if n == 0 && len(p) > 0 {
-		return u.small(p)
-	}
-	return n, nil
-}
-
-// small serves a caller whose buffer is too short for any character.
-func (u *utf16Reader) small(p []byte) (int, error) {
-	c, err := u.char()
-	if err != nil {
-		return 0, err
-	}
-	u.pending = utf8.AppendRune(nil, c)
-	n := copy(p, u.pending)
-	u.pending = u.pending[n:]
 	return n, nil
 }
 
