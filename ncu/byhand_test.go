@@ -79,6 +79,8 @@ func TestLabels(t *testing.T) {
 		{"Occupancy", "Achieved Occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active"},
 		{"Compute Workload Analysis", "SM Busy", ""}, // of active cycles in one release, of elapsed in another
 		{"Occupancy", "Duration", ""},
+		{"Occupancy", "sm__warps_active.avg.per_cycle_active", "sm__warps_active.avg.per_cycle_active"},
+		{"Occupancy", "my __ label", ""},
 	} {
 		got, _ := labelCounter(c.section, c.label)
 		if got != c.counter {

@@ -48,6 +48,9 @@ func csvSeeds(f *testing.F) [][]byte {
 	return seeds
 }
 
+// Run the targets with -fuzzminimizetime=10x: coverage varies a little from run
+// to run, and by default each new input is minimised for a minute.
+
 // FuzzRead holds the laws of the CSV reader: a refusal has a known type and no
 // result; streaming gives the same; program output between lines, the kind of
 // line end and gzip change nothing; two files in a row give the launches of both.

@@ -25,8 +25,12 @@ var labels = sync.OnceValue(func() map[longKey]string {
 	return m
 })
 
-// labelCounter returns the counter behind a label of a details page.
+// labelCounter returns the counter behind a label of a details page. With
+// --print-metric-name name the counter itself stands in the label's place.
 func labelCounter(section, label string) (string, bool) {
+	if strings.Contains(label, "__") && validCounter(label) {
+		return label, true
+	}
 	c, ok := labels()[longKey{section, label}]
 	return c, ok
 }
