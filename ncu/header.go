@@ -136,14 +136,17 @@ func (h *header) identify(l *Launch, fields []string) error {
 // A kernelName is a name with its key. Most launches of a file share a few.
 type kernelName struct{ printed, key string }
 
-const maxKernelNames = 4096
+const (
+	maxKernelNames = 4096 // that are remembered
+	maxKernelName  = 4096 // bytes of one that is remembered
+)
 
 func (h *header) kernel(printed string) kernelName {
 	if n, ok := h.names[printed]; ok {
 		return n
 	}
 	n := kernelName{strings.Clone(printed), NameKey(printed)}
-	if len(h.names) < maxKernelNames {
+	if len(h.names) < maxKernelNames && len(printed) <= maxKernelName {
 		h.names[n.printed] = n
 	}
 	return n

@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	maxRows         = 1 << 17 // of one launch
+	maxRows         = 1 << 17  // of one launch
+	maxLaunchText   = 64 << 20 // bytes of the rows of one launch
 	commandLineName = "Command line profiler metrics"
 )
 
@@ -24,6 +25,7 @@ type longTable struct {
 	prefix []byte // the identifying fields of the launch as printed
 	fields []string
 	rows   int // of the launch before, a guess for the next
+	size   int // bytes of the rows of the launch
 }
 
 // ruleColumns close the header of a page with rule results.
@@ -61,6 +63,9 @@ func (t *longTable) row(b []byte, line int) (done *Launch, err error) {
 		if rest, done, err = t.start(b, line); err != nil {
 			return nil, err
 		}
+	}
+	if t.size += len(rest); t.size > maxLaunchText {
+		return nil, fmt.Errorf("launch %d has more than %d bytes", t.launch.ID, maxLaunchText)
 	}
 	t.fields, err = splitFields(t.fields[:0], string(rest))
 	if err != nil {
@@ -105,9 +110,10 @@ func (t *longTable) start(b []byte, line int) (rest []byte, done *Launch, err er
 	if done = t.launch; done != nil {
 		t.rows = len(t.values.rows)
 	}
-	t.values = &longValues{index: t.index, rows: make([]longRow, 0, t.rows)}
+	t.values = &longValues{index: t.index, rows: make([]longRow, 0, min(t.rows, 256))}
 	l.values = t.values
 	t.launch = l
+	t.size = 0
 	t.prefix = append(t.prefix[:0], b[:len(b)-len(tail)]...)
 	return rest, done, nil
 }

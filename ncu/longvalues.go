@@ -3,7 +3,10 @@ package ncu
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
+
+const maxKeys = 1 << 16 // of one table
 
 // A longIndex numbers the rows of a table by section and label. Launches of one
 // file have nearly the same rows in the same order, so each of them needs no
@@ -13,6 +16,7 @@ type longIndex struct {
 	names  []string // counters by number, "" for a label that stands for none
 	at     map[longKey]int
 	byName map[string][]int // numbers, that of the command line first
+	size   int              // bytes of all keys
 }
 
 type longKey struct{ section, label string }
@@ -31,9 +35,11 @@ func (x *longIndex) number(key longKey, guess int) (int, error) {
 		return n, nil
 	}
 	n := len(x.keys)
-	if n >= maxRows {
-		return 0, fmt.Errorf("the table has more than %d different metrics", maxRows)
+	x.size += len(key.section) + len(key.label)
+	if n >= maxKeys || x.size > maxLaunchText {
+		return 0, fmt.Errorf("the table has too many different metrics, %d with %d bytes of names", n+1, x.size)
 	}
+	key = longKey{strings.Clone(key.section), strings.Clone(key.label)}
 	x.at[key] = n
 	x.keys = append(x.keys, key)
 	name, ok := key.label, true
@@ -58,7 +64,7 @@ type longValues struct {
 	index  *longIndex
 	rows   []longRow
 	places []int32 // places in rows plus one, by number; 0 for absent rows
-	last   int     // number of the last row
+	placed int     // how many of the rows are in places
 }
 
 type longRow struct {
@@ -67,34 +73,50 @@ type longRow struct {
 }
 
 func (v *longValues) add(key longKey, c cell) error {
-	guess := v.last + 1
-	if len(v.rows) == 0 {
-		guess = 0
+	guess := 0
+	if len(v.rows) > 0 {
+		guess = v.rows[len(v.rows)-1].number + 1
 	}
 	n, err := v.index.number(key, guess)
 	if err != nil {
 		return err
 	}
-	v.last = n
 	if old, twice := v.cell(n); twice {
 		if old.text != c.text || old.unit != c.unit {
-			return fmt.Errorf("metric %q of section %q has two values, %q and %q", key.label, key.section, old.text, c.text)
+			return fmt.Errorf("metric %q of section %q has two values, %q and %q",
+				clip(key.label, 80), clip(key.section, 80), clip(old.text, 80), clip(c.text, 80))
 		}
 		return nil
 	}
-	if n >= len(v.places) {
-		v.places = append(v.places, make([]int32, max(len(v.index.keys), n+1)-len(v.places))...)
-	}
 	v.rows = append(v.rows, longRow{n, c})
-	v.places[n] = int32(len(v.rows))
+	v.place()
 	return nil
 }
 
-func (v *longValues) cell(number int) (cell, bool) {
-	if number >= len(v.places) || v.places[number] == 0 {
-		return cell{}, false
+// place enters new rows in places, unless the launch has so few of the table's
+// metrics that the table of places would be much larger than its rows.
+func (v *longValues) place() {
+	if 8*len(v.rows) < len(v.index.keys) {
+		return
 	}
-	return v.rows[v.places[number]-1].cell, true
+	if more := len(v.index.keys) - len(v.places); more > 0 {
+		v.places = append(v.places, make([]int32, more)...)
+	}
+	for ; v.placed < len(v.rows); v.placed++ {
+		v.places[v.rows[v.placed].number] = int32(v.placed + 1)
+	}
+}
+
+func (v *longValues) cell(number int) (cell, bool) {
+	if number < len(v.places) && v.places[number] > 0 {
+		return v.rows[v.places[number]-1].cell, true
+	}
+	for _, r := range v.rows[v.placed:] {
+		if r.number == number {
+			return r.cell, true
+		}
+	}
+	return cell{}, false
 }
 
 func (v *longValues) metric(name string) (cell, bool) {

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -311,63 +310,5 @@ func TestMessages(t *testing.T) {
 	want := []Message{{1, "WARNING", "Note: unmodified clocks."}, {2, "PROF", "Connected to process"}}
 	if len(rep.Messages) != 2 || rep.Messages[0] != want[0] || rep.Messages[1] != want[1] {
 		t.Errorf("%+v", rep.Messages)
-	}
-}
-
-// The reader's buffer grows with the longest line, not with the file.
-func TestConstantMemory(t *testing.T) {
-	f, err := os.Open("testdata/h200-2025.3.1/metrics.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	noise := io.LimitReader(&endless{text: "program output without any table in it\n"}, 64<<20)
-	rd := NewReader(io.MultiReader(noise, f), "t.csv")
-	n := 0
-	for {
-		_, err := rd.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	if n != 18 || len(rd.lines.buf) != bufSize {
-		t.Errorf("%d launches, buffer of %d bytes", n, len(rd.lines.buf))
-	}
-}
-
-// endless repeats a text for ever.
-type endless struct {
-	text string
-	at   int
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = e.text[e.at]
-		e.at = (e.at + 1) % len(e.text)
-	}
-	return len(p), nil
-}
-
-func TestLineLimit(t *testing.T) {
-	_, err := Read(io.LimitReader(&endless{text: "x"}, maxLine+10), "t.csv")
-	var s *SyntaxError
-	if !errors.As(err, &s) || !strings.Contains(s.Msg, "longer than 16 MiB") || s.Line != 1 {
-		t.Errorf("%v", err)
-	}
-}
-
-// Lines of one field are joined up to the limit of a line.
-func TestJoinedLimit(t *testing.T) {
-	half := strings.Repeat("x", maxLine/2)
-	for n, refused := range map[int]bool{1: false, 2: true} {
-		in := text(ruleHead, launch0+metric+`,`, launch0+`,"S","","","","R","OPT","`+strings.Repeat(half+"\n", n)+`","",""`)
-		if _, err := Read(strings.NewReader(in), "t.csv"); (err != nil) != refused {
-			t.Errorf("%d halves: %v", n, err)
-		}
 	}
 }
