@@ -63,6 +63,9 @@ func (p *reportReader) place(err error, name string) error {
 	if errors.As(err, &failed) {
 		return fmt.Errorf("%s: %w", name, failed.err)
 	}
+	if strings.HasSuffix(name, ".ncu-repz") {
+		return &SyntaxError{File: name, Msg: "a compressed report (.ncu-repz) cannot be read", Err: err, Hint: hintExport}
+	}
 	return &SyntaxError{File: name, Msg: fmt.Sprintf("the report is damaged before byte %d: %v", p.pos, err), Err: err,
 		Hint: "check that the file is whole, or " + hintExport}
 }

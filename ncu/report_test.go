@@ -222,6 +222,17 @@ func TestReportRefused(t *testing.T) {
 	}
 }
 
+// A compressed report is told by its name when its first bytes do not say so.
+func TestReportCompressedName(t *testing.T) {
+	b := append([]byte("NVR\x00"), make([]byte, 60)...)
+	b[4] = 0xff
+	_, err := ReadReport(bytes.NewReader(b), int64(len(b)), "x.ncu-repz")
+	var s *SyntaxError
+	if !errors.As(err, &s) || !strings.Contains(s.Msg, ".ncu-repz") || s.Hint != hintExport {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestReportRetention(t *testing.T) {
 	b := madeUpReport()
 	for limit, refused := range map[int64]bool{100: true, 1 << 20: false} {
