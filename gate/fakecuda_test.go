@@ -92,12 +92,15 @@ func failed(err error) int {
 }
 
 // note adds a line to the file that $FAKE_LOG names, if any.
-func note(line string) {
+func note(line string) { noteIn("", line) }
+
+// noteIn does the same for a file beside it.
+func noteIn(suffix, line string) {
 	path := os.Getenv("FAKE_LOG")
 	if path == "" {
 		return
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path+suffix, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return
 	}

@@ -201,6 +201,7 @@ func (u *fakeRun) perform(s *fakeStream) bool {
 func (u *fakeRun) launch(s *fakeStream) bool {
 	switch {
 	case u.is("hang"):
+		noteIn(".hangs", strconv.Itoa(os.Getpid()))
 		time.Sleep(10 * time.Minute)
 	case u.is("crash"):
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -237,13 +238,14 @@ func (u *fakeRun) time(regime string) map[string]any {
 	h := fnv.New64a()
 	fmt.Fprint(h, u.seed, u.kernel, u.kase, regime)
 	random := rand.New(rand.NewPCG(h.Sum64(), 1))
-	typical := u.behaviour.number("latency", 10000) * (1 + 0.001*(random.Float64()-0.5))
+	noise := u.behaviour.number("noise", 0.001)
+	typical := u.behaviour.number("latency", 10000) * (1 + noise*(random.Float64()-0.5))
 	if regime == "cold" {
 		typical *= 1.5
 	}
 	batches := make([]float64, 50)
 	for i := range batches {
-		batches[i] = math.Round(typical*(1+0.001*random.Float64())*1e3) / 1e3
+		batches[i] = math.Round(typical*(1+noise*random.Float64())*1e3) / 1e3
 	}
 	nodes := 16
 	if u.is("unlaunched") {
