@@ -112,32 +112,38 @@ const maxLine = 1 << 20
 // and what came before it is returned for the sake of attribution only.
 func parseStream(data []byte) (*stream, error) {
 	s := &stream{}
+	err := s.read(data)
+	s.ended = s.ended && err == nil
+	return s, err
+}
+
+func (s *stream) read(data []byte) error {
 	var sent endMsg
 	r := bufio.NewScanner(bytes.NewReader(data))
 	r.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for n := 1; r.Scan(); n++ {
 		line := append([]byte(nil), r.Bytes()...)
 		if s.ended {
-			return s, fmt.Errorf("harness output, line %d: data follows the end record", n)
+			return fmt.Errorf("harness output, line %d: data follows the end record", n)
 		}
 		var m message
 		if err := decodeLine(line, &m); err != nil {
-			if n > 1 && bytes.HasSuffix(data, line) {
+			if n > 1 && len(line) > 0 && bytes.HasSuffix(data, line) {
 				break // the last line was cut by a kill
 			}
-			return s, fmt.Errorf("harness output, line %d: %w", n, err)
+			return fmt.Errorf("harness output, line %d: %w", n, err)
 		}
 		if (n == 1) != (m.Config != nil) {
-			return s, fmt.Errorf("harness output, line %d: the config record comes first and once", n)
+			return fmt.Errorf("harness output, line %d: the config record comes first and once", n)
 		}
 		if err := s.take(m, line, &sent); err != nil {
-			return s, fmt.Errorf("harness output, line %d: %w", n, err)
+			return fmt.Errorf("harness output, line %d: %w", n, err)
 		}
 	}
 	if err := r.Err(); err != nil {
-		return s, fmt.Errorf("harness output: %w", err)
+		return fmt.Errorf("harness output: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 func decodeLine(line []byte, m *message) error {
