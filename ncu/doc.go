@@ -49,7 +49,7 @@
 //     counter by instruction type, which counts mma and wgmma alike.
 //   - Kernel names hold hashes, clone numbers, versions and source lines that
 //     change without the code. NameKey takes them out.
-//   - A .ncu-rep embeds the host's name, paths, addresses, the command line and
+//   - A .ncu-rep embeds the host's name, paths, network addresses, the command line and
 //     the machine code. Nothing of that is kept or returned.
 //
 // The package prints and runs nothing. It cannot read the text page, the source

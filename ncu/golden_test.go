@@ -216,6 +216,26 @@ func TestDigests(t *testing.T) {
 	}
 }
 
+// TestEveryRecording fails on a recording that no test reads.
+func TestEveryRecording(t *testing.T) {
+	seen := 0
+	root := corpus(t, "")
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, ".tsv") || strings.HasSuffix(path, ".tsv.gz") {
+			return err // lists of counters and labels
+		}
+		name, err := filepath.Rel(root, path)
+		if _, known := recordings[filepath.ToSlash(name)]; !known && name != refusedRecording {
+			t.Errorf("%s is read by no test", name)
+		}
+		seen++
+		return err
+	})
+	if err != nil || seen != len(recordings)+1 {
+		t.Errorf("%d recordings, want %d; %v", seen, len(recordings)+1, err)
+	}
+}
+
 func digests(t *testing.T) map[string]string {
 	m := make(map[string]string)
 	b, err := os.ReadFile("testdata/digests.tsv")

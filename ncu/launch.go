@@ -75,7 +75,7 @@ type Rule struct {
 }
 
 // Session holds what a .ncu-rep says about the run. Host names, user names,
-// paths, addresses, the command line and embedded code are never kept.
+// paths, network addresses, the command line and embedded code are never kept.
 type Session struct {
 	Version       string // of Nsight Compute, such as 2025.1.0.0
 	CUDAVersion   string

@@ -280,9 +280,11 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
+const refusedRecording = "dd2360-launchfailed-nan.details.txt"
+
 // A file of the text page whose kernel failed is refused with ncu's own words.
 func TestLaunchFailedText(t *testing.T) {
-	rep, err := readPath(t, corpus(t, "dd2360-launchfailed-nan.details.txt"))
+	rep, err := readPath(t, corpus(t, refusedRecording))
 	var e *ToolError
 	if rep != nil || !errors.As(err, &e) || e.Lines[0] != "LaunchFailed" || len(e.Lines) != 3 || e.Line != 7 {
 		t.Errorf("%v %v", rep, err)
