@@ -56,7 +56,6 @@ func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evi
 		}
 	}
 	r := c.record(evidence.Correctness, u)
-	r.Provenance.Protocol = s.config.Protocol
 	for _, m := range s.checks {
 		if m.Kernel == u.Kernel && m.Case == u.Case.Name {
 			r.Checks = append(r.Checks, m.Check)
@@ -72,6 +71,7 @@ func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evi
 	case len(r.Checks) == 0:
 		return c.failed(evidence.Correctness, u, &evidence.Failure{Kind: evidence.Tool, Message: "the harness sent no check for this case"})
 	}
+	r.Provenance.Protocol = s.config.Protocol // a check comes after the config
 	r.Metrics = checkMetrics(r.Checks)
 	return r
 }
