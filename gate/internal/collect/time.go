@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -147,7 +148,16 @@ func (c *Collector) culprit(s *stream, e *ending, units []Unit) (string, *eviden
 			return t.Kernel + "@" + t.Case, &evidence.Failure{Kind: evidence.Wrong, Message: err.Error()}
 		}
 	}
+	for _, u := range units {
+		if !s.timed(u) {
+			return u.run(), &evidence.Failure{Kind: evidence.Tool, Message: "the harness sent no time of it"}
+		}
+	}
 	return "", nil
+}
+
+func (s *stream) timed(u Unit) bool {
+	return slices.ContainsFunc(s.times, func(t timeMsg) bool { return t.Kernel == u.Kernel && t.Case == u.Case.Name })
 }
 
 func take(s *stream, units []Unit, series map[string]*timing) error {
