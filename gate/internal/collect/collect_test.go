@@ -1,0 +1,259 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+var testOp = &manifest.Op{Name: "op", Tolerance: map[string]float64{"relative_error": 1e-3}}
+
+// unit is a kernel on a case; what the fake harness does goes by its name.
+func unit(kernel, kase string) Unit {
+	return Unit{Kernel: kernel, Op: testOp, Case: manifest.Case{Name: kase, Dims: []manifest.Dim{{Name: "N", Size: 8}}},
+		Artifact: &build.Artifact{Arch: "sm_90", Library: "/lib/" + kernel + ".so", Compiler: "13.0.88"},
+		Address:  evidence.Address{Identity: evidence.Identity{Code: "c", Host: "h"}, Op: "op", Case: kase}}
+}
+
+// fake is a collector whose harness is a shell script. The script's "device"
+// mode says that the device is well unless the script says otherwise.
+func fake(t *testing.T, script string) (*Collector, *[]*evidence.Record) {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "harness")
+	device := "if [ \"$1\" = device ]; then echo probed >>" + dir + "/probes; [ -e " + dir + "/dead ] && exit 9; printf '%s' '" + whole() + "'; exit 0; fi\n"
+	text := "#!/bin/sh\n" + device + "cd " + dir + "\n" + script + "\n"
+	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	kept := &[]*evidence.Record{}
+	return &Collector{Program: program, Op: func(*manifest.Op) (string, error) { return "/lib/op.so", nil },
+		Device: gpu.Device{UUID: "GPU-1", ComputeCapability: "9.0"}, Idle: 400 * time.Millisecond,
+		Now:  func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) },
+		Keep: func(r *evidence.Record, _ map[string][]byte) error { *kept = append(*kept, r); return nil }}, kept
+}
+
+// say prints lines of the protocol.
+func say(lines ...string) string {
+	return "cat <<'LINES'\n" + strings.Join(lines, "\n") + "\nLINES\n"
+}
+
+func probes(c *Collector) int {
+	data, _ := os.ReadFile(filepath.Join(filepath.Dir(c.Program), "probes"))
+	return strings.Count(string(data), "\n")
+}
+
+func TestCheckTellsFailuresApart(t *testing.T) {
+	checked := append([]string{configLine, beginLine, checkLine}, endLine(beginLine, checkLine))
+	wrong := strings.Replace(checkLine, `"status":"pass"`, `"status":"fail"`, 1)
+	nan := strings.Replace(checkLine, `"relative_error":0.0001`, `"relative_error":null`, 1)
+	failed := func(line string) string {
+		return say(configLine, beginLine, line, endLine(beginLine, line)) + "exit 1"
+	}
+	fault := func(kind string) string {
+		return failed(strings.Replace(errorLine, `"kind":"cuda"`, `"kind":"`+kind+`"`, 1))
+	}
+	for _, c := range []struct {
+		name, script string
+		kind         evidence.FailureKind // "" for a record of checks
+		message      string
+		probes       int
+	}{
+		{"passes", say(checked...), "", "", 0},
+		{"wrong result", say(configLine, beginLine, wrong, endLine(beginLine, wrong)) + "exit 1", "", "", 0},
+		{"error that is not finite", say(configLine, beginLine, nan, endLine(beginLine, nan)) + "exit 1", "", "", 0},
+		{"hangs", say(configLine, beginLine) + "sleep 60", evidence.Hang, `the kernel hangs (small, inputs "normal"): it gave no sign of life for 400ms, and was killed`, 1},
+		{"hangs before its first word", "sleep 60", evidence.Hang, "the kernel hangs: it gave no sign of life for 400ms, and was killed", 1},
+		{"crashes", say(configLine, beginLine) + "kill -SEGV $$", evidence.Crash, `the process died (small, inputs "normal"): segmentation fault`, 1},
+		{"exits without its end", say(configLine, beginLine) + "echo boom >&2; exit 7", evidence.Crash, `the harness ended (small, inputs "normal") with status 7 and without its end record: boom`, 1},
+		{"exits well without its end", say(configLine, beginLine, checkLine), evidence.Crash, `the harness ended (small, inputs "normal") with status 0 and without its end record: `, 1},
+		{"never begins", say(configLine) + "exit 0", evidence.Tool, "the harness ended with status 0 and without its end record: ", 0},
+		{"says nothing", "exit 0", evidence.Tool, "the harness ended with status 0 and without its end record: ", 0},
+		{"tool error", say(configLine, endLine()) + "echo no device >&2; exit 3", evidence.Tool, "the harness ended with status 3: no device", 0},
+		{"wrong counts", say(configLine, beginLine, endLine()), evidence.Tool, "harness output, line 3: the end record counts {Begin:0 Check:0 Time:0 Profile:0 Error:0}, {Begin:1 Check:0 Time:0 Profile:0 Error:0} arrived", 0},
+		{"noise", say(configLine, "cuda says hello", beginLine, checkLine), evidence.Tool, "harness output, line 2: invalid character 'c' looking for beginning of value", 0},
+		{"nothing checked", say(configLine, beginLine, endLine(beginLine)), evidence.Tool, "the harness sent no check for this case", 0},
+		{"another kernel's check", say(configLine, beginLine, strings.Replace(checkLine, "op/k", "op/x", 1), endLine(beginLine, checkLine)), evidence.Tool, "the harness sent no check for this case", 0},
+		{"CUDA error", fault("cuda"), evidence.CUDA, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 1},
+		{"capture fails", fault("capture"), evidence.CUDA, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 1},
+		{"empty graph", fault("empty_graph"), evidence.Wrong, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 0},
+		{"refused shape", fault("unsupported"), evidence.Wrong, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 0},
+		{"no gate_run", fault("symbol"), evidence.Wrong, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 0},
+		{"out of memory", fault("memory"), evidence.Tool, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			collector, kept := fake(t, c.script)
+			records, err := collector.Check(context.Background(), []Unit{unit("op/k", "small")})
+			if err != nil || len(records) != 1 {
+				t.Fatalf("%d records, %v", len(records), err)
+			}
+			r := records[0]
+			if c.kind == "" {
+				if r.Failure != nil || len(r.Checks) != 1 || len(*kept) != 1 || r.Provenance.Recorded != "2026-11-20T10:00:00Z" {
+					t.Errorf("%+v, failure %v, %d kept", r, r.Failure, len(*kept))
+				}
+				return
+			}
+			if r.Failure == nil || r.Failure.Kind != c.kind || r.Failure.Message != c.message {
+				t.Errorf("got %v, want %s: %s", r.Failure, c.kind, c.message)
+			}
+			if len(*kept) != 0 || len(r.Metrics) != 0 {
+				t.Errorf("a failure is kept, or has metrics: %+v", r)
+			}
+			if got := probes(collector); got != c.probes {
+				t.Errorf("the device was probed %d times, want %d", got, c.probes)
+			}
+		})
+	}
+}
+
+func TestDeadDeviceIsAnError(t *testing.T) {
+	c, _ := fake(t, "touch dead; kill -SEGV $$")
+	records, err := c.Check(context.Background(), []Unit{unit("op/k", "small")})
+	if !errors.Is(err, ErrDevice) || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Crash {
+		t.Errorf("%v, %+v", err, records)
+	}
+}
+
+// TestOneCaseDoesNotTakeTheOthersAlong: what was measured before a crash
+// stands, the case that crashed and those behind it do not.
+func TestOneCaseDoesNotTakeTheOthersAlong(t *testing.T) {
+	second := strings.ReplaceAll(beginLine, "small", "large")
+	c, kept := fake(t, say(configLine, beginLine, checkLine, second)+"kill -SEGV $$")
+	records, err := c.Check(context.Background(), []Unit{unit("op/k", "small"), unit("op/k", "large"), unit("op/k", "third")})
+	if err != nil || len(records) != 3 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if records[0].Failure != nil || len(records[0].Checks) != 1 || len(*kept) != 1 {
+		t.Errorf("the case before: %+v", records[0])
+	}
+	for _, r := range records[1:] {
+		if r.Failure == nil || r.Failure.Kind != evidence.Crash || len(r.Checks) != 0 {
+			t.Errorf("%s: %+v", r.Address.Case, r)
+		}
+	}
+}
+
+func TestChildSeesTheLockedDeviceOnly(t *testing.T) {
+	c, _ := fake(t, `echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER" >seen; printf '%s\n' "$@" >args`)
+	if _, err := c.Check(context.Background(), []Unit{unit("op/k", "small"), unit("op/k", "large"), unit("op/j", "small")}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(c.Program), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if got := read("seen"); got != "GPU-1 PCI_BUS_ID\n" {
+		t.Errorf("the child sees %s", got)
+	}
+	want := "check --op /lib/op.so --case small=N:8 --case large=N:8 --kernel op/k=/lib/op/k.so --kernel op/j=/lib/op/j.so " +
+		"--run op/k@small --run op/k@large --run op/j@small --tolerance relative_error=0.001"
+	if got := strings.Join(strings.Fields(read("args")), " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
+	line := func(kernel string) string { return strings.ReplaceAll(timeLine, "op/k", kernel) }
+	begin := func(kernel string) string { return strings.ReplaceAll(beginLine, "op/k", kernel) }
+	good := []string{begin("op/good"), line("op/good")}
+	// A launch with op/bad in it crashes at op/bad; without, it is whole.
+	script := "case \"$*\" in *op/bad@*)\n" + say(append([]string{configLine}, begin("op/bad"))...) + "kill -SEGV $$;;\nesac\n" +
+		say(append(append([]string{configLine}, good...), endLine(good...))...)
+	c, kept := fake(t, script)
+	records, err := c.Time(context.Background(), []Unit{unit("op/bad", "small"), unit("op/good", "small")})
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	byName := map[string]*evidence.Record{}
+	for _, r := range records {
+		byName[r.Provenance.Kernel] = r
+	}
+	if r := byName["op/bad"]; r == nil || r.Failure == nil || r.Failure.Kind != evidence.Crash {
+		t.Errorf("the bad one: %+v", r)
+	}
+	r := byName["op/good"]
+	if r == nil || r.Failure != nil || len(r.Samples) != singleLaunches || len(*kept) != 1 || probes(c) != 1 {
+		t.Fatalf("the good one: %+v, %d kept, %d probes", r, len(*kept), probes(c))
+	}
+	if v := r.Metrics.Get("latency.typical"); !v.Known() || v.Number != 99 || v.Unit != "ns" {
+		t.Errorf("typical %+v", v)
+	}
+	if v := r.Metrics.Get("latency.cold_typical"); v.Known() || v.Missing == "" {
+		t.Errorf("cold, which was not measured: %+v", v)
+	}
+}
+
+func TestTimesThatCannotBeUsed(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"0 nodes": {`"kernel_nodes":16`, `"kernel_nodes":0`}, "time of 0": {"101.5", "0"}, "one batch": {"[101.5,99]", "[99]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			line := strings.Replace(timeLine, change[0], change[1], 1)
+			c, kept := fake(t, say(configLine, beginLine, line, endLine(beginLine, line)))
+			records, err := c.Time(context.Background(), []Unit{unit("op/k", "small")})
+			if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Wrong || len(*kept) != 0 {
+				t.Errorf("%+v, %v", records, err)
+			}
+		})
+	}
+}
+
+// TestUnitWithoutTimesIsNotMeasured: a launch that leaves a unit out is no
+// launch of it.
+func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
+	c, kept := fake(t, say(configLine, beginLine, timeLine, endLine(beginLine, timeLine)))
+	records, err := c.Time(context.Background(), []Unit{unit("op/k", "small"), unit("op/silent", "small")})
+	if err == nil {
+		for _, r := range records {
+			if r.Provenance.Kernel == "op/silent" && r.Failure == nil {
+				t.Errorf("a kernel that was never timed has a record: %+v", r)
+			}
+		}
+	}
+	for _, r := range *kept {
+		if r.Provenance.Kernel == "op/silent" {
+			t.Error("and it is kept")
+		}
+	}
+}
+
+func TestTimesOfSomeoneElseAreNobodys(t *testing.T) {
+	line := strings.ReplaceAll(timeLine, "op/k", "op/x")
+	c, kept := fake(t, say(configLine, line, endLine(line)))
+	records, err := c.Time(context.Background(), []Unit{unit("op/k", "small")})
+	if err != nil || records[0].Failure == nil || records[0].Failure.Kind != evidence.Tool || len(*kept) != 0 {
+		t.Errorf("%+v, %v", records, err)
+	}
+	c, kept = fake(t, say(configLine, timeLine, line, endLine(timeLine, line)))
+	if records, err := c.Time(context.Background(), []Unit{unit("op/k", "small")}); err == nil || len(*kept) != 0 {
+		t.Errorf("%+v", records)
+	}
+}
+
+func TestCheckMetrics(t *testing.T) {
+	x := func(v float64) *float64 { return &v }
+	m := checkMetrics([]evidence.Check{{RelativeError: x(0.5), MaxAbsError: x(2), Status: "pass"}, {RelativeError: x(0.25), MaxAbsError: x(3), Status: "fail"}})
+	if fmt.Sprint(m.Get("check.relative_error").Number, m.Get("check.max_abs_error").Number, m.Get("check.failed_classes").Number) != "0.5 3 1" {
+		t.Errorf("%+v", m)
+	}
+	m = checkMetrics([]evidence.Check{{RelativeError: nil, MaxAbsError: x(2), Status: "fail"}, {RelativeError: x(0.25), MaxAbsError: x(1), Status: "pass"}})
+	if v := m.Get("check.relative_error"); v.Known() {
+		t.Errorf("an error that is not finite became %v", v.Number)
+	}
+}
