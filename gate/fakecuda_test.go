@@ -129,10 +129,14 @@ func fakeSMI(args []string) int {
 		if !ok {
 			continue
 		}
+		powerLimit := "700.00"
+		if os.Getenv("FAKE_DEVICE") == "reset" {
+			powerLimit = "[GPU requires reset]"
+		}
 		values := map[string]string{
 			"index": "0", "uuid": uuid, "name": os.Getenv("FAKE_GPU_NAME"), "driver_version": "580.159.03",
 			"pci.bus_id": "00000000:0F:00.0", "compute_cap": "9.0", "mig.mode.current": "Disabled", "persistence_mode": "Enabled",
-			"power.limit": "700.00", "power.draw": "80.11", "temperature.gpu": "35", "clocks.sm": "345", "clocks.mem": "3201",
+			"power.limit": powerLimit, "power.draw": "80.11", "temperature.gpu": "35", "clocks.sm": "345", "clocks.mem": "3201",
 			"clocks.max.sm": "1980", "clocks.max.mem": "3201", "memory.total": "143771", "memory.used": "1", "utilization.gpu": "0",
 			"clocks_event_reasons.active": "0x0000000000000001",
 		}

@@ -87,6 +87,11 @@ func (s *fakeStream) end(lie bool) {
 // fakeHarness speaks as kernels/harness's program does.
 func fakeHarness(args []string) int {
 	note("harness " + args[0])
+	for _, name := range []string{"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "ACTIONS_ID_TOKEN_REQUEST_URL"} {
+		if os.Getenv(name) != "" {
+			note("the harness sees " + name)
+		}
+	}
 	flags := map[string][]string{}
 	for i := 1; i < len(args); i++ {
 		if args[i] == "--pad" {
