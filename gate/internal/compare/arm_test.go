@@ -27,6 +27,7 @@ func TestDecideAbsolute(t *testing.T) {
 	}{
 		{"below", twelve, Typical, 112, Pass, BelowDetect},
 		{"at the interval's end", twelve, Typical, 111, Inconclusive, Undecided},
+		{"inside, below the median", twelve, Typical, 104, Inconclusive, Undecided},
 		{"inside", twelve, Typical, 106.5, Inconclusive, Undecided},
 		{"above", twelve, Typical, 101.5, Regressed, AboveTolerance},
 		{"the other metric", twelve, Mean, 112, Regressed, AboveTolerance},

@@ -138,8 +138,8 @@ func shuffle(random io.Reader, names []string) error {
 	return nil
 }
 
-// unresolved lists the kernels that go on. Kernels leave at looks only, so the
-// sequence of blocks up to a look is the same for all that take part in it.
+// unresolved lists the kernels that go on. Running minima only fall and Holm's
+// threshold only rises with them, so a kernel that left stays decided.
 func (d *Driver) unresolved() []string {
 	var trials []trial
 	for _, e := range d.experiments {
@@ -148,7 +148,7 @@ func (d *Driver) unresolved() []string {
 	red, _, _ := thresholds(trials, d.plan)
 	var open []string
 	for _, t := range trials {
-		if t.experiment.pairs() == d.next*perArm && decided(t.tests, red, d.plan.Beta) == Inconclusive {
+		if decided(t.tests, red, d.plan.Beta) == Inconclusive {
 			open = append(open, t.experiment.Name)
 		}
 	}

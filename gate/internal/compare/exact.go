@@ -59,13 +59,13 @@ func Exact(base, head Value) Change {
 	switch {
 	case !head.Known:
 		return Change{State: Missing}
-	case !finite(head.Number) || base.Known && !finite(base.Number):
+	case !finite(head.Number):
 		return Change{State: NotFinite}
 	case !base.Known:
 		return Change{State: NoBaseline, Head: head.Number}
 	}
 	c := Change{State: Unchanged, Base: base.Number, Head: head.Number, Absolute: head.Number - base.Number}
-	if !finite(c.Absolute) {
+	if !finite(c.Absolute) { // so it is when the base is not
 		return Change{State: NotFinite}
 	}
 	switch {

@@ -79,6 +79,18 @@ func TestStored(t *testing.T) {
 	}
 }
 
+// An advisory kernel has no p value, so it cannot relax Holm's threshold for
+// the others.
+func TestAdvisoryHasNoPValue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(74, 0))
+	o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 7, 0.005, 0.003), Now: session(rng, 0.005, 0.003, 0.5)})
+	for _, m := range o.Metrics {
+		if m.PRegressed != 1 || m.PPass != 1 {
+			t.Errorf("%s has p values %v and %v, want 1", m.Metric, m.PRegressed, m.PPass)
+		}
+	}
+}
+
 func TestStoredComponents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(72, 0))
 	o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
