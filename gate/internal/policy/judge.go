@@ -171,6 +171,9 @@ func statusOf(findings []Finding) Status {
 func (j *judge) add(f Finding) { j.found = append(j.found, f) }
 
 func (j *judge) rules() {
+	if len(j.kernel.Cases) == 0 {
+		j.add(Finding{Rule: "correctness", Tier: evidence.Correctness, Severity: Red, Reason: "no case was judged"})
+	}
 	for _, c := range j.kernel.Cases {
 		j.correctness(c)
 	}
@@ -212,7 +215,7 @@ func (j *judge) correctness(c CaseFacts) {
 func checks(all []evidence.Check) (Status, string) {
 	failed, why := 0, ""
 	for _, c := range all {
-		if c.Status == "pass" && c.RelativeError != nil && c.NonFinite == 0 && c.Unwritten == 0 && c.Guard == "ok" && !c.InputsChanged && c.Repeatable {
+		if c.Status == "pass" && c.Elements > 0 && c.RelativeError != nil && c.NonFinite == 0 && c.Unwritten == 0 && c.Guard == "ok" && !c.InputsChanged && c.Repeatable {
 			continue
 		}
 		if failed++; failed == 1 {
@@ -228,6 +231,9 @@ func checks(all []evidence.Check) (Status, string) {
 func wrongness(c evidence.Check) string {
 	if len(c.Reasons) > 0 {
 		return c.Reasons[0]
+	}
+	if c.Elements <= 0 {
+		return "no element was compared"
 	}
 	if c.NonFinite > 0 {
 		return fmt.Sprintf("%d elements are not finite", c.NonFinite)
@@ -302,10 +308,11 @@ func applyLimit(r Rule, f *Finding) {
 	f.Status, f.Reason = Pass, "within the limit"
 }
 
-// inMetricUnit turns "62%" into 62 for a metric in %.
+// inMetricUnit turns "14%" into 14 for a metric in %: not the 14.000000000000002
+// that the binary 0.14 makes of it, which a measured 14 does not reach.
 func inMetricUnit(a Amount) float64 {
 	if a.Unit == "%" {
-		return a.Number * 100
+		return math.Round(a.Number*1e11) / 1e9
 	}
 	return a.Number
 }
@@ -325,8 +332,11 @@ func (j *judge) applyRegression(r Rule, c *CaseFacts, f *Finding) {
 		f.Status, f.Reason = Pass, "unchanged code"
 		return
 	}
-	base, _ := j.value(r.Metric, c, true)
+	base, arm := j.value(r.Metric, c, true)
 	f.Base = &base
+	if failure := arm.failure(); failure != nil {
+		f.Tool, f.Hint = !failure.Blames(), failure.Hint
+	}
 	change := compare.Exact(known(base), known(*f.Head))
 	if !base.Known() {
 		f.Reason = "the base has no figure: " + base.Missing

@@ -201,6 +201,9 @@ func ReadVerdict(path string) (*Verdict, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s: data follows the verdict", path)
+	}
 	if v.Schema != VerdictSchema {
 		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", path, v.Schema, VerdictSchema)
 	}
