@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,6 +207,13 @@ func (u *fakeRun) perform(s *fakeStream) bool {
 func (u *fakeRun) launch(s *fakeStream) bool {
 	switch {
 	case u.is("hang"):
+		if u.behaviour["brood"] != "" {
+			child := exec.Command("sleep", "600")
+			child.Stdout = os.Stdout // holds the stream open
+			if child.Start() == nil {
+				noteIn(".hangs", strconv.Itoa(child.Process.Pid))
+			}
+		}
 		noteIn(".hangs", strconv.Itoa(os.Getpid()))
 		time.Sleep(10 * time.Minute)
 	case u.is("crash"):

@@ -125,6 +125,7 @@ func TestScripts(t *testing.T) {
 			"finding": finding,
 			"await":   await,
 			"damage":  damage,
+			"dead":    dead,
 		},
 	})
 }
@@ -331,5 +332,22 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 		ts.Check(os.WriteFile(f, []byte(damaged), 0o644))
+	}
+}
+
+// dead wants every process that a file lists by number to have ended.
+func dead(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: dead FILE")
+	}
+	numbers := strings.Fields(ts.ReadFile(args[0]))
+	if len(numbers) == 0 {
+		ts.Fatalf("%s lists no process", args[0])
+	}
+	for _, n := range numbers {
+		status, err := os.ReadFile(filepath.Join("/proc", n, "status"))
+		if err == nil && !strings.Contains(string(status), "\nState:\tZ") {
+			ts.Fatalf("process %s still runs", n)
+		}
 	}
 }
