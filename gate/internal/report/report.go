@@ -39,13 +39,13 @@ func Write(w io.Writer, v *policy.Verdict, o Options) error {
 }
 
 // Clean makes text from outside safe to print: control, bidirectional and
-// invisible characters become visible. Line breaks are kept where a text may
-// have several lines.
+// invisible characters become visible. Line breaks and tabs are kept where a
+// text may have several lines; in a name they would forge lines and columns.
 func Clean(s string, lines bool) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case r == '\n' && lines || r == '\t':
+		case lines && (r == '\n' || r == '\t'):
 			b.WriteRune(r)
 		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar:
 			fmt.Fprintf(&b, "\\u%04x", r)

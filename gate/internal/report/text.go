@@ -52,11 +52,11 @@ func (t *text) paint(s string, status policy.Status) string {
 }
 
 func (t *text) kernel(k policy.KernelVerdict) {
-	arch := k.Arch
+	arch := Clean(k.Arch, false)
 	if k.State == policy.Gone {
 		arch = "—"
 	}
-	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), Clean(k.Name, false), arch, k.State)
+	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), Clean(k.Name, false), arch, Clean(string(k.State), false))
 	shown := 0
 	for _, group := range grouped(order(k.Findings)) {
 		f := group.first
@@ -241,7 +241,7 @@ func (t *text) evidence(v *policy.Verdict) {
 		if m.Newest != m.Oldest {
 			when = m.Oldest + " to " + m.Newest
 		}
-		t.line("machine: %s (%s), evidence from %s", Clean(m.Description, false), m.Key, when)
+		t.line("machine: %s (%s), evidence from %s", Clean(m.Description, false), Clean(m.Key, false), Clean(when, false))
 	}
 	t.line("%s", sides(v))
 }
@@ -249,7 +249,7 @@ func (t *text) evidence(v *policy.Verdict) {
 func sides(v *policy.Verdict) string {
 	head := "head: no commit"
 	if v.Head.Commit != "" {
-		head = "head: " + v.Head.Commit[:min(12, len(v.Head.Commit))]
+		head = "head: " + abbreviate(v.Head.Commit)
 		if v.Head.Dirty {
 			head += " with uncommitted changes"
 		}
@@ -257,5 +257,7 @@ func sides(v *policy.Verdict) string {
 	if v.Base.Commit == "" {
 		return head + "; base: none (" + Clean(v.Base.Why, false) + ")"
 	}
-	return fmt.Sprintf("%s; base: %s (%s)", head, v.Base.Commit[:min(12, len(v.Base.Commit))], Clean(v.Base.How, false))
+	return fmt.Sprintf("%s; base: %s (%s)", head, abbreviate(v.Base.Commit), Clean(v.Base.How, false))
 }
+
+func abbreviate(commit string) string { return Clean(commit[:min(12, len(commit))], false) }
