@@ -1,0 +1,285 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/policy"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func value(x float64, unit string) *evidence.Value {
+	v := evidence.Of(x, unit)
+	return &v
+}
+
+func absent(reason string) *evidence.Value {
+	v := evidence.Absent(reason, "")
+	return &v
+}
+
+func passed(rule, kase string) policy.Finding {
+	return policy.Finding{Rule: rule, Case: kase, Status: policy.Pass, Severity: policy.Red, Reason: "within the limit"}
+}
+
+// kernel is a passing kernel with figures.
+func kernel(name string, status policy.Status, findings ...policy.Finding) policy.KernelVerdict {
+	return policy.KernelVerdict{Name: name, File: "kernels/" + name + "/kernel.yaml", Arch: "sm_90", State: policy.Changed, Status: status,
+		Identity: evidence.Identity{Code: "c", Host: "h"}, Findings: findings,
+		Figures: []policy.CaseFigures{
+			{Metrics: evidence.Metrics{"ptxas.registers": evidence.Of(168, "registers/thread"), "ptxas.spill_bytes": evidence.Of(0, "byte")}},
+			{Case: "mission", Machine: "h200-0a1b2c3d", Metrics: evidence.Metrics{"latency.typical": evidence.Of(17650, "ns"),
+				"check.relative_error": evidence.Of(3.2e-4, ""), "ncu.achieved_occupancy": evidence.Absent("not measured", "%")}},
+		}}
+}
+
+// run is a verdict around kernels.
+func run(status policy.Status, counts policy.Counts, kernels ...policy.KernelVerdict) *policy.Verdict {
+	return &policy.Verdict{Schema: policy.VerdictSchema, Status: status, Policy: "policies.yaml",
+		Head: policy.Side{Commit: "0123456789abcdef0123", Dirty: true}, Base: policy.Side{Commit: "fedcba9876543210fedc", How: "merge-base with origin/main"},
+		Machines: []policy.MachineRef{{Key: "h200-0a1b2c3d", Description: "NVIDIA H200, driver 580", Oldest: "2026-11-01T10:00:00Z", Newest: "2026-11-20T10:00:00Z"}},
+		Counts:   counts, Kernels: kernels, Reproduce: "gate check --base fedcba987654"}
+}
+
+// hostile is what a kernel's author may put into any name.
+const hostile = "evil\x1b[2J\x1b[31m\r\nPASS\u202e\u200b\u2066\u2028\x00\tcolumn\xff<b>"
+
+func manyCases() []policy.Finding {
+	var out []policy.Finding
+	for _, c := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		for _, r := range []string{"latency", "latency-mean"} {
+			out = append(out, policy.Finding{Rule: r, Metric: "latency.typical", Unit: "ns", Case: c, Machine: "h200", Tier: evidence.Latency,
+				Severity: policy.Red, Head: absent("never timed"), Reason: "never timed", Accepts: "max_regression 2%"})
+		}
+	}
+	return out
+}
+
+// verdicts are one of every kind, by the names of their golden files.
+func verdicts() map[string]*policy.Verdict {
+	spills := policy.Finding{Rule: "spills", Metric: "ptxas.spill_bytes", Unit: "byte", Tier: evidence.Static, Status: policy.Fail, Severity: policy.Red,
+		Head: value(1272, "byte"), Accepts: "limit 0", Reason: "1,272 B is above the limit of 0 B"}
+	slower := policy.Finding{Rule: "latency", Metric: "latency.typical", Unit: "ns", Case: "mission", Machine: "h200-0a1b2c3d", Tier: evidence.Latency,
+		Status: policy.Fail, Severity: policy.Red, Base: value(17650, "ns"), Head: value(19800, "ns"), Accepts: "max_regression 2%",
+		Interval: &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12}, Reason: "slower than the tolerance of +0.50 %"}
+	warning := spills
+	warning.Severity = policy.Warns
+	open := policy.Finding{Rule: "occupancy", Metric: "ncu.achieved_occupancy", Unit: "%", Case: "mission", Tier: evidence.Profile, Severity: policy.Red,
+		Head: absent("no profile evidence of this code is recorded"), Accepts: "max_regression 5pp", Reason: "no profile evidence of this code is recorded"}
+	compared := policy.Finding{Rule: "registers", Metric: "ptxas.registers", Status: policy.NotCompared, Severity: policy.Red, Head: value(168, "registers/thread"), Reason: "the kernel is new"}
+	gone := policy.KernelVerdict{Name: "attention/old", Arch: "sm_90", State: policy.Gone, Status: policy.Fail,
+		Findings: []policy.Finding{{Rule: "present", Status: policy.Fail, Severity: policy.Red, Reason: "the base has this kernel and the head does not"}}}
+	broken := policy.KernelVerdict{Name: "attention/broken", Arch: "sm_90", State: policy.Changed, Status: policy.Fail,
+		Detail:   "k.cu(3): error: identifier \"x\" is undefined\n\n\t1 error detected\n",
+		Findings: []policy.Finding{{Rule: "builds", Status: policy.Fail, Severity: policy.Red, Reason: "attention/broken does not compile"}}}
+	evil := kernel(hostile, policy.Fail, policy.Finding{Rule: hostile, Metric: hostile, Unit: hostile, Case: hostile, Machine: hostile, Status: policy.Fail,
+		Severity: policy.Red, Base: value(1, hostile), Head: value(2, hostile), Accepts: hostile, Reason: hostile})
+	evil.Arch, evil.State, evil.Detail = hostile, policy.State(hostile), hostile
+	evil.Figures[1].Case, evil.Figures[1].Machine = hostile, hostile
+	hostileRun := run(policy.Fail, policy.Counts{Kernels: 1, Failed: 1}, evil)
+	hostileRun.Notes, hostileRun.Reproduce, hostileRun.Policy = []string{hostile}, hostile, hostile
+	hostileRun.Head.Commit, hostileRun.Base = hostile, policy.Side{Commit: hostile, How: hostile}
+	hostileRun.Machines = []policy.MachineRef{{Key: hostile, Description: hostile, Oldest: hostile, Newest: "2026"}}
+	long := open
+	long.Reason = strings.Repeat("a long reason ", 60)
+	fresh := kernel("attention/new", policy.Pass, passed("correctness", "mission"), compared)
+	fresh.State = policy.New
+	none := run(policy.Inconclusive, policy.Counts{})
+	none.Machines, none.Head, none.Base = nil, policy.Side{}, policy.Side{Why: "--base none was given"}
+	return map[string]*policy.Verdict{
+		"pass": run(policy.Pass, policy.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", policy.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
+		"fail": run(policy.Fail, policy.Counts{Kernels: 4, Failed: 3, Passed: 1, Changed: 3, Gone: 1, Measured: 3, Missing: 1},
+			broken, kernel("attention/slow", policy.Fail, passed("correctness", "mission"), open, spills, slower), gone, kernel("attention/z", policy.Pass, passed("correctness", "mission"))),
+		"warn":         run(policy.Warn, policy.Counts{Kernels: 1, Passed: 1, Changed: 1}, kernel("attention/a", policy.Warn, warning, passed("correctness", "mission"))),
+		"inconclusive": run(policy.Inconclusive, policy.Counts{Kernels: 1, Undecided: 1, Missing: 20}, kernel("attention/a", policy.Inconclusive, append(manyCases(), long)...)),
+		"nothing":      none,
+		"hostile":      hostileRun,
+	}
+}
+
+func render(t *testing.T, v *policy.Verdict, o Options) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := Write(&buf, v, o); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+func TestTextGoldens(t *testing.T) {
+	wanted := map[string]bool{}
+	for name, v := range verdicts() {
+		for suffix, o := range map[string]Options{"": {}, "-verbose": {Verbose: true}} {
+			file := name + suffix + ".txt"
+			wanted[file] = true
+			got := render(t, v, o)
+			path := filepath.Join("testdata", file)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if got != string(want) {
+				t.Errorf("%s differs (go test -update rewrites it):\n%s", file, got)
+			}
+		}
+	}
+	entries, err := os.ReadDir("testdata")
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("no golden file: %v", err)
+	}
+	for _, e := range entries {
+		if !wanted[e.Name()] {
+			t.Errorf("%s belongs to no verdict", e.Name())
+		}
+	}
+}
+
+// TestNoTextReachesTheTerminalRaw: no character of a name moves the cursor,
+// changes a colour or the direction, or adds a line or a column.
+func TestNoTextReachesTheTerminalRaw(t *testing.T) {
+	for _, o := range []Options{{}, {Verbose: true}} {
+		text := render(t, verdicts()["hostile"], o)
+		for _, bad := range []string{"\x1b", "\r", "\u202e", "\u200b", "\u2066", "\u2028", "\x00", "\xff", "\uFFFD"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%q is printed", bad)
+			}
+		}
+		for _, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "PASS") {
+				t.Errorf("a name forges the line %q", line)
+			}
+		}
+	}
+	for _, c := range []struct {
+		in, name, lines string
+	}{
+		{"plain µ → 1", "plain µ → 1", "plain µ → 1"}, {"a\tb\nc", `a\u0009b\u000ac`, "a\tb\nc"}, {"a\r\n", `a\u000d\u000a`, `a\u000d` + "\n"},
+		{"\x1b[0m", `\u001b[0m`, `\u001b[0m`}, {"a\xffb", `a\ufffdb`, `a\ufffdb`}, {"\u00ad\ufeff", `\u00ad\ufeff`, `\u00ad\ufeff`}, {"\x7f\u009b", `\u007f\u009b`, `\u007f\u009b`},
+	} {
+		if got := Clean(c.in, false); got != c.name {
+			t.Errorf("%q as a name is %q, want %q", c.in, got, c.name)
+		}
+		if got := Clean(c.in, true); got != c.lines {
+			t.Errorf("%q as lines is %q, want %q", c.in, got, c.lines)
+		}
+	}
+}
+
+// TestColourIsAllThatColourAdds: without its escapes, the coloured text is the
+// plain one.
+func TestColourIsAllThatColourAdds(t *testing.T) {
+	for name, v := range verdicts() {
+		coloured := render(t, v, Options{Color: true})
+		if !strings.Contains(coloured, "\x1b[") {
+			t.Errorf("%s has no colour", name)
+		}
+		for _, code := range []string{"31", "32", "33", "36"} {
+			coloured = strings.ReplaceAll(coloured, "\x1b[1;"+code+"m", "")
+		}
+		if coloured = strings.ReplaceAll(coloured, "\x1b[0m", ""); coloured != render(t, v, Options{}) {
+			t.Errorf("%s: %s", name, coloured)
+		}
+	}
+}
+
+// TestJSONRoundTrip: every report can be made from the JSON that is written.
+func TestJSONRoundTrip(t *testing.T) {
+	for name, v := range verdicts() {
+		path := filepath.Join(t.TempDir(), "verdict.json")
+		if err := os.WriteFile(path, []byte(render(t, v, Options{Format: "json"})), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		back, err := policy.ReadVerdict(path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if name != "hostile" && !reflect.DeepEqual(back, v) { // JSON replaces what is not UTF-8
+			t.Errorf("%s: got %+v, want %+v", name, back, v)
+		}
+		for _, o := range []Options{{}, {Verbose: true, Color: true}, {Format: "json"}} {
+			if (name != "hostile" || o.Format != "json") && render(t, back, o) != render(t, v, o) {
+				t.Errorf("%s: %+v differs after the round trip", name, o)
+			}
+		}
+		if back.ExitCode() != v.ExitCode() {
+			t.Errorf("%s: exit %d, then %d", name, v.ExitCode(), back.ExitCode())
+		}
+	}
+}
+
+func TestSameVerdictSameBytes(t *testing.T) {
+	for name, v := range verdicts() {
+		for _, o := range []Options{{}, {Verbose: true}, {Format: "json"}} {
+			first := render(t, v, o)
+			for range 20 {
+				if again := render(t, verdicts()[name], o); again != first {
+					t.Fatalf("%s: %+v differs", name, o)
+				}
+			}
+		}
+	}
+}
+
+func TestRenderingChangesNothing(t *testing.T) {
+	for name, v := range verdicts() {
+		render(t, v, Options{Verbose: true})
+		if !reflect.DeepEqual(v, verdicts()[name]) {
+			t.Errorf("%s was changed", name)
+		}
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	err := Write(&bytes.Buffer{}, &policy.Verdict{}, Options{Format: "pdf"})
+	if err == nil || err.Error() != "there is no format \"pdf\": known are "+strings.Join(Formats, ", ") {
+		t.Error(err)
+	}
+	for _, f := range Formats {
+		if err := Write(&bytes.Buffer{}, &policy.Verdict{}, Options{Format: f}); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestWriteErrorsAreHandedOn(t *testing.T) {
+	for _, f := range Formats {
+		if err := Write(full{}, &policy.Verdict{}, Options{Format: f}); err == nil || err.Error() != "no space left" {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+func TestWorstFindingComesFirst(t *testing.T) {
+	statuses := []policy.Finding{
+		{Rule: "pass", Status: policy.Pass, Severity: policy.Red}, {Rule: "none", Status: policy.NotCompared, Severity: policy.Red},
+		{Rule: "warns", Status: policy.Fail, Severity: policy.Warns}, {Rule: "open", Status: policy.Inconclusive, Severity: policy.Red},
+		{Rule: "fail", Status: policy.Fail, Severity: policy.Red}, {Rule: "fail2", Status: policy.Fail, Severity: policy.Red},
+	}
+	var got []string
+	for _, f := range order(statuses) {
+		got = append(got, f.Rule)
+	}
+	if want := []string{"fail", "fail2", "open", "warns", "pass", "none"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
