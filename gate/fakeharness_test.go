@@ -142,6 +142,7 @@ func fakeHarness(args []string) int {
 // A fakeRun is one kernel on one case.
 type fakeRun struct {
 	kernel, kase, mode, seed string
+	library                  string
 	behaviour                behaviour
 }
 
@@ -152,8 +153,9 @@ func newFakeRun(run, mode, seed string, kernels []string) (*fakeRun, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("no --kernel for %s", run)
 	}
+	u.library = strings.TrimPrefix(kernels[i], u.kernel+"=")
 	var err error
-	u.behaviour, err = behaviourOf(strings.TrimPrefix(kernels[i], u.kernel+"="))
+	u.behaviour, err = behaviourOf(u.library)
 	return u, err
 }
 
@@ -252,7 +254,7 @@ func (u *fakeRun) time(regime string) map[string]any {
 	fmt.Fprint(h, u.seed, u.kernel, u.kase, regime)
 	random := rand.New(rand.NewPCG(h.Sum64(), 1))
 	noise := u.behaviour.number("noise", 0.001)
-	typical := u.behaviour.number("latency", 10000) * (1 + noise*(random.Float64()-0.5))
+	typical := u.behaviour.number("latency", 10000) * (1 + noise*(random.Float64()-0.5)) * u.sway(regime)
 	if regime == "cold" {
 		typical *= 1.5
 	}
@@ -267,4 +269,23 @@ func (u *fakeRun) time(regime string) map[string]any {
 	state := map[string]any{"sm_mhz": 1980, "mem_mhz": 3201, "temperature_c": 35, "power_w": 300, "throttle": []string{}, "throttle_bits": 0}
 	return u.record(map[string]any{"regime": regime, "calls": 16, "kernel_nodes": nodes, "sets": 16,
 		"batches_ns": batches, "before": state, "after": state})
+}
+
+// sway makes launch after launch of one library wander through a range, the
+// same way for base and head: noise that nothing can be proven in, whatever
+// the order of the launches.
+func (u *fakeRun) sway(regime string) float64 {
+	width := u.behaviour.number("sway", 0)
+	if width == 0 {
+		return 1
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, u.library, u.kase, regime)
+	suffix := fmt.Sprintf(".launches-%x", h.Sum64())
+	noteIn(suffix, "launch")
+	log, err := os.ReadFile(os.Getenv("FAKE_LOG") + suffix)
+	if err != nil {
+		panic("sway wants FAKE_LOG")
+	}
+	return 1 + width*float64(bytes.Count(log, []byte("\n"))*5%8)/8
 }

@@ -216,8 +216,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // repo makes $WORK/repo, a git repository with two small kernels on its main
 // branch, and goes there.
 func repo(ts *testscript.TestScript, neg bool, args []string) {
-	dir := ts.MkAbs("$WORK/repo")
-	dir = filepath.Join(ts.Getenv("WORK"), "repo")
+	dir := filepath.Join(ts.Getenv("WORK"), "repo")
 	ts.Check(os.CopyFS(dir, os.DirFS(ts.Getenv("SKELETON"))))
 	ts.Check(ts.Chdir(dir))
 	for _, line := range []string{"init -q -b main", "add -A", "commit -q -m start"} {
