@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -75,6 +76,9 @@ func pair(head, base build.Result, found, hasBase bool) *kernel {
 	} else {
 		k.facts.Identity = head.Artifact.Identity
 	}
+	if hasBase && found {
+		k.facts.GoneCases = goneCases(base.Kernel, head.Kernel)
+	}
 	switch {
 	case !hasBase:
 		k.facts.State = policy.NoBase
@@ -90,6 +94,18 @@ func pair(head, base build.Result, found, hasBase bool) *kernel {
 		}
 	}
 	return k
+}
+
+// goneCases are those that the base measures and the head does not.
+func goneCases(base, head *manifest.Kernel) []string {
+	var gone []string
+	for _, c := range base.Cases {
+		same := func(other manifest.Case) bool { return other.Name == c.Name }
+		if !slices.ContainsFunc(head.Cases, same) {
+			gone = append(gone, c.Name)
+		}
+	}
+	return gone
 }
 
 func problem(err error) *policy.Problem {

@@ -38,6 +38,8 @@ type KernelFacts struct {
 	Head  evidence.Metrics // static tier
 	Old   evidence.Metrics // static tier of the base
 	Cases []CaseFacts
+
+	GoneCases []string // cases that the base measures and the head does not
 }
 
 // A Problem is a step that failed. Blame says that the kernel is at fault;

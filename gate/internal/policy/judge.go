@@ -120,6 +120,10 @@ func (j *judge) verdict() KernelVerdict {
 			// Limits alone cannot pass it: the base may have had kernels that are gone.
 			j.add(Finding{Rule: "present", Severity: Red, Reason: j.noBase()})
 		}
+		for _, name := range k.GoneCases {
+			j.add(Finding{Rule: "present", Case: name, Status: Fail, Severity: Red,
+				Reason: "the base measures this case and the head does not: a case that is gone is red until that is declared"})
+		}
 		j.rules()
 		v.Figures = j.figures()
 	}
