@@ -173,13 +173,14 @@ func (t *tree) openBase(ctx context.Context, repo *git.Repo, o Options, policyNa
 // relevant reports whether a change can reach a build or a judgement. Records
 // of evidence are neither.
 func (t *tree) relevant(changed []string, policyName string) bool {
-	store := strings.TrimSuffix(filepath.ToSlash(t.policy.Store), "/") + "/"
-	for _, f := range changed {
-		if f == policyName || !strings.HasPrefix(f, store) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(changed, func(f string) bool { return f == policyName || !t.recorded(f) })
+}
+
+// recorded reports whether a file is one that the store writes. Its folder
+// alone does not say so: a policy may keep evidence where the kernels are.
+func (t *tree) recorded(file string) bool {
+	below, ok := strings.CutPrefix(file, strings.TrimSuffix(filepath.ToSlash(t.policy.Store), "/")+"/")
+	return ok && strings.Count(below, "/") == 3 && (strings.HasSuffix(below, ".json") || strings.HasSuffix(below, ".gz"))
 }
 
 // judges announces, line by line, where what judges differs from the base's.
