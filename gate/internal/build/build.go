@@ -23,6 +23,7 @@ type Artifact struct {
 	Arch     string
 	Identity evidence.Identity
 	Entries  []string // mangled names of the selected __global__ functions
+	Rest     []string // those of the others in the same sources
 	Library  string   // path of the shared object
 	Log      string   // path of everything that the compiler printed
 	Command  []string // as run, with placeholders for folders

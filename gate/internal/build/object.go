@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -58,7 +59,7 @@ func (b *Builder) selectEntries(o *object, k *manifest.Kernel) (*Artifact, error
 	}
 	return &Artifact{
 		Arch: o.meta.Arch, Identity: evidence.Identity{Code: id, Host: o.meta.HostID},
-		Entries: selected, Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
+		Entries: selected, Rest: others(o.meta.Entries, selected), Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
 		Command: o.meta.Command, Compiler: o.meta.Compiler, Cached: o.cached,
 	}, nil
 }
@@ -92,6 +93,10 @@ func pick(k *manifest.Kernel, entries []string) ([]string, error) {
 	}
 	sort.Strings(out)
 	return out, nil
+}
+
+func others(all, selected []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(e string) bool { return slices.Contains(selected, e) })
 }
 
 func matchEntry(pattern, mangled string) bool {

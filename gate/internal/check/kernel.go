@@ -88,6 +88,7 @@ func pair(head, base build.Result, found, hasBase bool) *kernel {
 		k.facts.BaseProblem = "the base does not build: " + base.Err.Error()
 	default:
 		k.base = base.Artifact
+		k.facts.Unselected = unselected(base.Artifact, head.Artifact)
 		k.facts.Base = base.Artifact.Identity
 		if k.facts.Identity == k.facts.Base {
 			k.facts.State = policy.Unchanged
@@ -106,6 +107,26 @@ func goneCases(base, head *manifest.Kernel) []string {
 		}
 	}
 	return gone
+}
+
+// unselected are the functions that the base judges and the head's patterns
+// leave out, although its sources still hold them. Names are compared as
+// written, because the mangled ones hold a hash of the file.
+func unselected(base, head *build.Artifact) []string {
+	if head == nil {
+		return nil
+	}
+	left := map[string]bool{}
+	for _, e := range head.Rest {
+		left[build.Demangle(e)] = true
+	}
+	var out []string
+	for _, e := range base.Entries {
+		if name := build.Demangle(e); left[name] {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func problem(err error) *policy.Problem {

@@ -39,7 +39,8 @@ type KernelFacts struct {
 	Old   evidence.Metrics // static tier of the base
 	Cases []CaseFacts
 
-	GoneCases []string // cases that the base measures and the head does not
+	GoneCases  []string // cases that the base measures and the head does not
+	Unselected []string // functions that the base judges and the head's entries leave out
 }
 
 // A Problem is a step that failed. Blame says that the kernel is at fault;

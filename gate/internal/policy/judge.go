@@ -116,20 +116,31 @@ func (j *judge) verdict() KernelVerdict {
 		v.Detail = k.Broken.Detail
 		j.add(Finding{Rule: "builds", Status: blame(k.Broken.Blame), Severity: Red, Reason: k.Broken.Message, Tool: k.Broken.Tool})
 	default:
-		if k.State == NoBase && !j.facts.LimitsOnly {
-			// Limits alone cannot pass it: the base may have had kernels that are gone.
-			j.add(Finding{Rule: "present", Severity: Red, Reason: j.noBase()})
-		}
-		for _, name := range k.GoneCases {
-			j.add(Finding{Rule: "present", Case: name, Status: Fail, Severity: Red,
-				Reason: "the base measures this case and the head does not: a case that is gone is red until that is declared"})
-		}
+		j.present()
 		j.rules()
 		v.Figures = j.figures()
 	}
 	v.Findings = j.found
 	v.Status = statusOf(j.found)
 	return v
+}
+
+// present misses what the base judges and the head does not.
+func (j *judge) present() {
+	k := j.kernel
+	miss := func(kase string, status Status, reason string) {
+		j.add(Finding{Rule: "present", Case: kase, Status: status, Severity: Red, Reason: reason})
+	}
+	if k.State == NoBase && !j.facts.LimitsOnly {
+		// Limits alone cannot pass it: the base may have had kernels that are gone.
+		miss("", Inconclusive, j.noBase())
+	}
+	for _, name := range k.GoneCases {
+		miss(name, Fail, "the base measures this case and the head does not: a case that is gone is red until that is declared")
+	}
+	for _, name := range k.Unselected {
+		miss("", Fail, "entries: leaves out "+name+", which the base judges and the sources still hold")
+	}
 }
 
 func blame(fault bool) Status {
