@@ -315,3 +315,18 @@ func TestEllipsisMatches(t *testing.T) {
 		}
 	}
 }
+
+func TestRewriteKeepsTheRest(t *testing.T) {
+	before := "a\n```\n$ gate x\nold\nold\n[exit 1]\n```\nb\n```\n$ gate y\n```\n"
+	file := filepath.Join(t.TempDir(), "x.md")
+	if err := os.WriteFile(file, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	found := transcripts(file, before)
+	rewrite(t, found[1], []string{"$ gate y", "new"})
+	rewrite(t, found[0], []string{"$ gate x", "new", "[exit 1]"})
+	got, err := os.ReadFile(file)
+	if want := "a\n```\n$ gate x\nnew\n[exit 1]\n```\nb\n```\n$ gate y\nnew\n```\n"; err != nil || string(got) != want {
+		t.Errorf("%v, got:\n%s\nwant:\n%s", err, got, want)
+	}
+}
