@@ -92,8 +92,8 @@ func TestCheckTellsFailuresApart(t *testing.T) {
 		{"out of memory", fault("memory"), evidence.Tool, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			collector, kept := fake(t, c.script) // first: a program is not written while others are started
 			t.Parallel()
-			collector, kept := fake(t, c.script)
 			records, err := collector.Check(context.Background(), []Unit{unit("op/k", "small")})
 			if err != nil || len(records) != 1 {
 				t.Fatalf("%d records, %v", len(records), err)
@@ -203,9 +203,9 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 		"0 nodes": {`"kernel_nodes":16`, `"kernel_nodes":0`}, "time of 0": {"101.5", "0"}, "one batch": {"[101.5,99]", "[99]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			line := strings.Replace(timeLine, change[0], change[1], 1)
 			c, kept := fake(t, say(configLine, beginLine, line, endLine(beginLine, line)))
+			t.Parallel()
 			records, err := c.Time(context.Background(), []Unit{unit("op/k", "small")})
 			if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Wrong || len(*kept) != 0 {
 				t.Errorf("%+v, %v", records, err)
