@@ -57,6 +57,9 @@ func runCheck(c *cli.Context, record bool) error {
 	if err := knownFormat(c.String("format")); err != nil {
 		return err
 	}
+	if err := sensibleLimits(c); err != nil {
+		return err
+	}
 	screen := newScreen(c.App.ErrWriter)
 	defer screen.clear()
 	v, err := check.Run(c.Context, check.Options{
@@ -78,6 +81,19 @@ func runCheck(c *cli.Context, record bool) error {
 	}
 	if code := v.ExitCode(); code != exitPass {
 		return verdictError(code)
+	}
+	return nil
+}
+
+// sensibleLimits refuses what would mean the default in silence.
+func sensibleLimits(c *cli.Context) error {
+	switch {
+	case c.Duration("hang") <= 0:
+		return &usageError{fmt.Sprintf("--hang wants a time above 0, not %s", c.Duration("hang")), ""}
+	case c.Duration("wait") < 0:
+		return &usageError{fmt.Sprintf("--wait wants a time, not %s", c.Duration("wait")), ""}
+	case c.IsSet("jobs") && c.Int("jobs") < 1:
+		return &usageError{fmt.Sprintf("--jobs wants at least 1, not %d", c.Int("jobs")), ""}
 	}
 	return nil
 }

@@ -305,11 +305,11 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: await PATTERN")
 	}
-	for range 1200 {
+	for range 6000 {
 		if found, _ := filepath.Glob(ts.MkAbs(args[0])); len(found) > 0 {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("%s did not appear within a minute", args[0])
 }

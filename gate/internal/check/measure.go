@@ -229,7 +229,13 @@ func (j *job) move(mine []*kase, m evidence.Machine) error {
 	}
 	for k := range moved {
 		for i, s := range k.cases {
-			if s.key == key || s.machine != "" && !m.Is(s.machine) {
+			if s.machine != "" && !m.Is(s.machine) {
+				continue
+			}
+			if s.key == key {
+				if !s.skipped {
+					j.recall(s) // another run may have measured while this one waited
+				}
 				continue
 			}
 			fresh := &kase{kernel: k, of: s.of, machine: s.machine, key: key, needs: s.needs}
