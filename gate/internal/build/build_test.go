@@ -86,7 +86,7 @@ func newKernel(t testing.TB, change func(*manifest.Kernel)) (root string, k *man
 	t.Helper()
 	root = t.TempDir()
 	k = &manifest.Kernel{Name: "op/k", Dir: filepath.Join(root, "kernels/op/k"), File: "kernels/op/k/kernel.yaml",
-		Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Flags: []string{"-O1", "-Iinclude"}}
+		Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Flags: []string{"-O1", "-Ifirst", "-Iinclude"}}
 	write(t, filepath.Join(k.Dir, "k.cu"), cudaText)
 	write(t, filepath.Join(k.Dir, "include/size.h"), headerText)
 	if change != nil {
@@ -203,15 +203,17 @@ func TestCacheHoldsForContentOnly(t *testing.T) {
 		}
 	})
 	t.Run("new header shadows", func(t *testing.T) {
-		beside := filepath.Join(k.Dir, "size.h")
-		write(t, beside, "#define SIZE 3\n")
-		a := mustBuild(t, cache, root, k)
-		if a.Cached || a.Identity.Code == first.Identity.Code {
-			t.Errorf("cached: %v, %+v", a.Cached, a.Identity)
-		}
-		os.Remove(beside)
-		if a := mustBuild(t, cache, root, k); !a.Cached || a.Identity != first.Identity {
-			t.Errorf("taken away again, cached: %v, %+v", a.Cached, a.Identity)
+		for i, place := range []string{"size.h", "first/size.h"} {
+			shadow := filepath.Join(k.Dir, place)
+			write(t, shadow, fmt.Sprintf("#define SIZE %d\n", 10+i))
+			a := mustBuild(t, cache, root, k)
+			if a.Cached || a.Identity.Code == first.Identity.Code {
+				t.Errorf("%s, cached: %v, %+v", place, a.Cached, a.Identity)
+			}
+			os.Remove(shadow)
+			if a := mustBuild(t, cache, root, k); !a.Cached || a.Identity != first.Identity {
+				t.Errorf("%s is taken away again, cached: %v, %+v", place, a.Cached, a.Identity)
+			}
 		}
 	})
 	t.Run("header of another folder", func(t *testing.T) {

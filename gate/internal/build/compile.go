@@ -52,6 +52,10 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
+	names, err := b.shadows(p, k, files)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
 	if err := os.WriteFile(filepath.Join(tmp, "ptxas.log"), output, 0o644); err != nil {
 		return nil, err
 	}
@@ -59,7 +63,7 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err := b.publish(tmp, key, meta); err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
-	if err := b.remember(request, deps{Files: files, Object: key}); err != nil {
+	if err := b.remember(request, deps{Files: files, Names: names, Object: key}); err != nil {
 		return nil, err
 	}
 	o := b.openObject(key)

@@ -21,51 +21,24 @@ const maxDepSets = 16
 
 // requestKey addresses what was asked for: folder, sources, flags, compiler
 // and architecture. The folder belongs to it, because one source in two of
-// them includes two headers of one name. So do the names beside the sources: a
-// header that appears there can shadow one that was found elsewhere.
+// them includes two headers of one name.
 func (b *Builder) requestKey(p places, k *manifest.Kernel, arch string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%s\n", recipe, b.Toolchain.Fingerprint(), arch, k.Flags, p.name(k.Dir))
-	folders := map[string]bool{}
 	for _, s := range k.Sources {
-		file := filepath.Join(k.Dir, filepath.FromSlash(s))
-		sum, err := b.hashes.file(file, false)
+		sum, err := b.hashes.file(filepath.Join(k.Dir, filepath.FromSlash(s)), false)
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(h, "source %s %s\n", s, sum)
-		folders[filepath.Dir(file)] = true
-	}
-	var dirs []string
-	for d := range folders {
-		dirs = append(dirs, d)
-	}
-	sort.Slice(dirs, func(i, j int) bool { return p.name(dirs[i]) < p.name(dirs[j]) })
-	for _, d := range dirs {
-		entries, err := os.ReadDir(d)
-		if err != nil {
-			return "", err
-		}
-		for _, e := range entries {
-			if header(e.Name()) {
-				fmt.Fprintf(h, "beside %s\n", e.Name())
-			}
-		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func header(name string) bool {
-	switch filepath.Ext(name) {
-	case ".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", "":
-		return true
-	}
-	return false
 }
 
 // deps is what one request turned out to read, and the object it made.
 type deps struct {
 	Files  map[string]string `json:"files"` // named file → SHA-256
+	Names  map[string]string `json:"names"` // named folder → hash of the headers' names in it
 	Object string            `json:"object"`
 }
 
@@ -107,7 +80,12 @@ func (b *Builder) matches(p places, set deps) bool {
 			return false
 		}
 	}
-	return len(set.Files) > 0
+	for name, want := range set.Names {
+		if got, err := b.hashes.names(p.path(name)); err != nil || got != want {
+			return false
+		}
+	}
+	return len(set.Files) > 0 && len(set.Names) > 0
 }
 
 // remember adds a set; two runs that remember at once lose at most a memory,

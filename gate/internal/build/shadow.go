@@ -1,0 +1,109 @@
+package build
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+// A header that appears can shadow one that was found elsewhere, without any
+// file that was read being another. So the names of the headers are remembered
+// wherever in the tree the compiler looks before it finds: beside every file
+// that it read, and below every folder that a flag names.
+
+// below marks a folder of which the whole tree is listed.
+const below = "**"
+
+// shadows are the folders of the tree in which a new name can matter, with
+// the names in them.
+func (b *Builder) shadows(p places, k *manifest.Kernel, files map[string]string) (map[string]string, error) {
+	folders := map[string]bool{}
+	for name := range files {
+		if project(name) {
+			folders[filepath.Dir(p.path(name))] = true
+		}
+	}
+	for _, dir := range includeFolders(k.Flags) {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(k.Dir, dir)
+		}
+		if project(p.name(dir)) {
+			folders[filepath.Join(dir, below)] = true
+		}
+	}
+	names := map[string]string{}
+	for dir := range folders {
+		sum, err := b.hashes.names(dir)
+		if err != nil {
+			return nil, err
+		}
+		names[p.name(dir)] = sum
+	}
+	return names, nil
+}
+
+// includeFolders are the folders that nvcc's flags add to the search.
+func includeFolders(flags []string) []string {
+	var dirs []string
+	for i, f := range flags {
+		for _, option := range []string{"-I", "--include-path", "-isystem", "--system-include"} {
+			rest, ok := strings.CutPrefix(f, option)
+			switch {
+			case !ok:
+				continue
+			case rest == "" && i+1 < len(flags):
+				dirs = append(dirs, strings.Split(flags[i+1], ",")...)
+			case strings.HasPrefix(rest, "="), option == "-I" && rest != "":
+				dirs = append(dirs, strings.Split(strings.TrimPrefix(rest, "="), ",")...)
+			}
+		}
+	}
+	return dirs
+}
+
+// names hashes the names of the headers in a folder, or below it. A folder
+// that is not there has none, and may come to have some.
+func (h *hasher) names(dir string) (string, error) {
+	key := dir + "\x00names"
+	h.mu.Lock()
+	sum, ok := h.memo[key]
+	h.mu.Unlock()
+	if ok {
+		return sum, nil
+	}
+	root, deep := strings.CutSuffix(dir, string(filepath.Separator)+below)
+	list := sha256.New()
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != root && (!deep || e.Name() == ".git"):
+			return fs.SkipDir
+		case !e.IsDir() && header(e.Name()):
+			rel, err := filepath.Rel(root, path)
+			fmt.Fprintf(list, "%s\n", filepath.ToSlash(rel))
+			return err
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	sum = hex.EncodeToString(list.Sum(nil))
+	h.keep(key, sum)
+	return sum, nil
+}
+
+func header(name string) bool {
+	switch filepath.Ext(name) {
+	case ".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", "":
+		return true
+	}
+	return false
+}
