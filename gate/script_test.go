@@ -53,6 +53,7 @@ func (r labRun) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	lab.dir = dir
+	os.Setenv("GOTMPDIR", dir) // testscript leaves an empty folder there
 	if err := openLab(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
