@@ -1,0 +1,150 @@
+package collect
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+func openHarness(t *testing.T, cache string) *Harness {
+	t.Helper()
+	h, err := OpenHarness(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestHarnessIsUnpackedWhole(t *testing.T) {
+	cache := t.TempDir()
+	h := openHarness(t, cache)
+	header := filepath.Join(h.Include, "gate.h")
+	whole, err := os.ReadFile(header)
+	if err != nil || len(whole) == 0 {
+		t.Fatalf("gate.h: %v", err)
+	}
+	if again := openHarness(t, cache); again.Include != h.Include {
+		t.Errorf("unpacked at %s, then at %s", h.Include, again.Include)
+	}
+	for name, damage := range map[string]func() error{
+		"a file is gone":      func() error { return os.Remove(header) },
+		"a file is cut":       func() error { return os.Truncate(header, 10) },
+		"the folder is empty": func() error { return errors.Join(os.RemoveAll(h.Include), os.Mkdir(h.Include, 0o755)) },
+	} {
+		if err := damage(); err != nil {
+			t.Fatal(err)
+		}
+		openHarness(t, cache)
+		if data, err := os.ReadFile(header); err != nil || string(data) != string(whole) {
+			t.Errorf("%s: %v, %d bytes", name, err, len(data))
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "harness", ".unpack-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// anOp is an op of two sources and a header, in a folder of its own.
+func anOp(t *testing.T) *manifest.Op {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"op.cc":  "#include \"op.h\"\n#  include <vector>\n# include \"none.h\"\nint f() { return N; }\n",
+		"two.cc": "int g() { return 2; }\n", "op.h": "#include \"deep.h\"\n#define N 1\n", "deep.h": "#include \"op.h\"\n", "unused.h": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &manifest.Op{Name: "op", Dir: dir, Sources: []string{"two.cc", "op.cc"}, Tolerance: map[string]float64{"relative_error": 1e-3}}
+}
+
+func TestOpFiles(t *testing.T) {
+	op := anOp(t)
+	files, err := opFiles(op)
+	if err != nil || strings.Join(files, " ") != "deep.h op.cc op.h two.cc" {
+		t.Errorf("%v, %v", files, err)
+	}
+	op.Sources = []string{"gone.cc"}
+	if _, err := opFiles(op); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	for line, want := range map[string]string{
+		`#include "a.h"`: "a.h", `  #  include  "a.h" // x`: "a.h", `#include <a.h>`: "", `//#include "a.h"`: "", `#include "../a.h"`: "", `#include "a.h`: "", `#define X "a.h"`: "",
+	} {
+		if name, ok := quotedInclude(line); ok != (want != "") || ok && name != want {
+			t.Errorf("%s: %q, %v", line, name, ok)
+		}
+	}
+}
+
+// TestHarnessIDFollowsWhatJudges: evidence belongs to the harness, the op and
+// the case as they were, and to no comment in them.
+func TestHarnessIDFollowsWhatJudges(t *testing.T) {
+	h := openHarness(t, t.TempDir())
+	small := manifest.Case{Name: "small", Dims: []manifest.Dim{{Name: "N", Size: 8}}}
+	id := func(op *manifest.Op, c manifest.Case) string {
+		t.Helper()
+		got, err := h.ID(op, c)
+		if err != nil || len(got) != 64 {
+			t.Fatalf("%q, %v", got, err)
+		}
+		return got
+	}
+	first := id(anOp(t), small)
+	write := func(op *manifest.Op, name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(op.Dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*manifest.Op, *manifest.Case)
+		same   bool
+	}{
+		{"nothing", func(*manifest.Op, *manifest.Case) {}, true},
+		{"a comment", func(op *manifest.Op, _ *manifest.Case) { write(op, "two.cc", "// more\nint g()  { return 2; }\n") }, true},
+		{"a header that nobody includes", func(op *manifest.Op, _ *manifest.Case) { write(op, "unused.h", "#define X") }, true},
+		{"code of the op", func(op *manifest.Op, _ *manifest.Case) { write(op, "two.cc", "int g() { return 3; }\n") }, false},
+		{"a header of a header", func(op *manifest.Op, _ *manifest.Case) { write(op, "deep.h", "#define N 2\n") }, false},
+		{"a header that appears", func(op *manifest.Op, _ *manifest.Case) { write(op, "none.h", "") }, false},
+		{"a tolerance", func(op *manifest.Op, _ *manifest.Case) { op.Tolerance["relative_error"] = 1e-2 }, false},
+		{"another tolerance", func(op *manifest.Op, _ *manifest.Case) { op.Tolerance["max_abs_error"] = 1 }, false},
+		{"a size", func(_ *manifest.Op, c *manifest.Case) { c.Dims = []manifest.Dim{{Name: "N", Size: 9}} }, false},
+		{"the case's name", func(_ *manifest.Op, c *manifest.Case) { c.Name = "large" }, false},
+	} {
+		op, kase := anOp(t), small
+		c.change(op, &kase)
+		if got := id(op, kase); (got == first) != c.same {
+			t.Errorf("%s: the id is %s, at first %s", c.name, got, first)
+		}
+	}
+}
+
+func TestMakeBuildsOnce(t *testing.T) {
+	h := &Harness{cache: t.TempDir()}
+	runs := 0
+	build := func(out string) error { runs++; return os.WriteFile(out, []byte("x"), 0o755) }
+	for range 2 {
+		path, err := h.make("tool", build)
+		if data, readErr := os.ReadFile(path); err != nil || readErr != nil || string(data) != "x" {
+			t.Fatalf("%s, %v, %v", path, err, readErr)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("built %d times", runs)
+	}
+	failed := errors.New("it failed")
+	if _, err := h.make("other", func(out string) error { os.WriteFile(out, nil, 0o755); return failed }); !errors.Is(err, failed) {
+		t.Errorf("%v", err)
+	}
+	entries, _ := os.ReadDir(h.cache)
+	if len(entries) != 1 || entries[0].Name() != "tool" {
+		t.Errorf("a build that failed left something: %v", entries)
+	}
+}
