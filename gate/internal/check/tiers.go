@@ -130,12 +130,27 @@ func (j *job) experiment(ctx context.Context, c *collect.Collector, mine []*kase
 	if len(pairs) == 0 {
 		return nil
 	}
-	records, err := c.Experiment(ctx, pairs, policy.PlannedBlocks)
+	records, err := c.Experiment(ctx, pairs, j.trials(cases), j.tree.policy.Budget)
 	for i, r := range records {
-		cases[i].facts.Latency.Experiment = measured(r)
-		if cases[i].facts.Latency.Head.Record == nil {
-			cases[i].facts.Latency.Head = headOf(cases[i].facts.Latency)
+		f := &cases[i].facts.Latency
+		f.Experiment = measured(r)
+		if f.Head.Record == nil {
+			f.Head = headOf(*f)
 		}
 	}
 	return err
+}
+
+// trials are the policy's questions about the cases, which stand in the order
+// of the pairs.
+func (j *job) trials(cases []*kase) []collect.Trial {
+	var out []collect.Trial
+	for i, s := range cases {
+		k := s.kernel.facts
+		k.Forced = j.Force
+		for _, t := range j.tree.policy.Trials(&k, &s.facts) {
+			out = append(out, collect.Trial{Name: t.Name, Pair: i, Regime: t.Regime, Metric: t.Metric, Limits: t.Limits})
+		}
+	}
+	return out
 }

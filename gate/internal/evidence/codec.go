@@ -114,6 +114,7 @@ func (r *Record) validate() error {
 	}
 	samples := append([]Sample(nil), r.Samples...)
 	if r.Experiment != nil {
+		samples = append(samples, r.Experiment.Pilot...)
 		for _, b := range r.Experiment.Blocks {
 			samples = append(append(samples, b.Base...), b.Head...)
 		}

@@ -214,13 +214,31 @@ type DeviceState struct {
 // An Experiment is an interleaved comparison of two arms: every launch is a
 // fresh process, in the order in which it ran.
 type Experiment struct {
-	Blocks []Block `json:"blocks"`
+	Pilot     []Sample    `json:"pilot"` // the base alone, before the first block: sizes a policy's floor
+	Blocks    []Block     `json:"blocks"`
+	Discarded []Discarded `json:"discarded,omitempty"`
+	Stopped   string      `json:"stopped"` // why no further block was run: resolved, pairs, wall, gpu
+
+	// Seconds of the whole series that the experiment was part of, and those
+	// of them in which a batch was on the GPU.
+	WallSeconds  float64 `json:"wall_seconds"`
+	TimedSeconds float64 `json:"timed_seconds"`
 }
 
 // A Block is a set of launches in random order, as many of the base (A) as of
-// the head (B). Order holds the arms as they ran, "ABBA…".
+// the head (B). Order holds the arms as they ran, "ABBA…", and was drawn
+// before.
 type Block struct {
-	Order string   `json:"order"`
-	Base  []Sample `json:"base"`
-	Head  []Sample `json:"head"`
+	Number int      `json:"number"`
+	Order  string   `json:"order"`
+	Base   []Sample `json:"base"`
+	Head   []Sample `json:"head"`
+}
+
+// A Discarded block was given up as a whole, for the state of the device or a
+// launch that failed, never for a time.
+type Discarded struct {
+	Number int    `json:"number"`
+	Order  string `json:"order"`
+	Reason string `json:"reason"`
 }

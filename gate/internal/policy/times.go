@@ -29,37 +29,63 @@ func experimentName(r Rule, k *KernelFacts, c *CaseFacts) string {
 	return strings.Join([]string{r.ID, k.Name, k.Arch, c.Name, c.Machine}, "\x00")
 }
 
+// A Trial is one question that a rule asks of the times of a kernel and case.
+type Trial struct {
+	Name   string
+	Regime string
+	Metric compare.Metric
+	Limits func(base float64) (compare.Limits, error)
+}
+
+// Trials are the questions that the policy asks of a case whose head is timed
+// against its base.
+func (p *Policy) Trials(k *KernelFacts, c *CaseFacts) []Trial {
+	var out []Trial
+	for _, r := range p.Rules {
+		if !isLatency(r.Metric) || !r.MaxRegression.Set || !r.Matches(k.Name) || !k.timed() {
+			continue
+		}
+		out = append(out, Trial{Name: experimentName(r, k, c), Regime: regime(r.Metric), Metric: summary(r.Metric),
+			Limits: func(base float64) (compare.Limits, error) { return p.timeLimits(r, base) }})
+	}
+	return out
+}
+
+// timeLimits turns a rule into a tolerance and an effect to be found; base is
+// the base's time in ns.
+func (p *Policy) timeLimits(r Rule, base float64) (compare.Limits, error) {
+	limits, err := compare.MaxRegression(p.Limits, r.MaxRegression.Number)
+	if err != nil || !r.Floor.Set {
+		return limits, err
+	}
+	return limits.WithFloor(r.Floor.Number, base)
+}
+
 // decideTimes puts every latency question of the change to the test at once,
 // because the error rate is that of the whole change and not of one kernel.
 func decideTimes(p *Policy, f Facts) (map[string]compare.Outcome, error) {
 	var experiments []compare.Experiment
-	blocks := 0
-	for _, r := range p.Rules {
-		if !isLatency(r.Metric) || !r.MaxRegression.Set {
-			continue
-		}
-		for i := range f.Kernels {
-			k := &f.Kernels[i]
-			for j := range k.Cases {
-				e, ok, err := experimentOf(p, r, k, &k.Cases[j])
+	for i := range f.Kernels {
+		k := &f.Kernels[i]
+		for j := range k.Cases {
+			c := &k.Cases[j]
+			record := c.Latency.Experiment.Record
+			if record == nil || record.Experiment == nil || record.Failure != nil {
+				continue
+			}
+			for _, t := range p.Trials(k, c) {
+				e, err := t.experiment(record.Experiment)
 				if err != nil {
-					return nil, err
+					return nil, fmt.Errorf("%s, %s: %w", k.Name, c.Name, err)
 				}
-				if ok {
-					experiments = append(experiments, e)
-					blocks = max(blocks, len(e.Blocks))
-				}
+				experiments = append(experiments, e)
 			}
 		}
 	}
 	if len(experiments) == 0 {
 		return nil, nil
 	}
-	plan, err := compare.FixedPlan(max(blocks, PlannedBlocks))
-	if err != nil {
-		return nil, err
-	}
-	outcomes, err := compare.Decide(experiments, plan)
+	outcomes, err := compare.Decide(experiments, compare.SequentialPlan())
 	if err != nil {
 		return nil, err
 	}
@@ -70,86 +96,26 @@ func decideTimes(p *Policy, f Facts) (map[string]compare.Outcome, error) {
 	return byName, nil
 }
 
+func (t Trial) experiment(e *evidence.Experiment) (compare.Experiment, error) {
+	out := compare.Experiment{Name: t.Name, Metrics: []compare.Metric{t.Metric}}
+	for _, b := range e.Blocks {
+		block, err := compare.BlockOf(b, t.Regime)
+		if err != nil {
+			return out, err
+		}
+		out.Blocks = append(out.Blocks, block)
+	}
+	base, err := compare.BaseTime(e.Pilot, t.Regime, t.Metric)
+	if err != nil {
+		return out, fmt.Errorf("the pilot: %w", err)
+	}
+	out.Limits, err = t.Limits(base)
+	return out, err
+}
+
 // timed reports whether head and base are timed against each other.
 func (k *KernelFacts) timed() bool {
 	return k.State == Changed || k.Forced && k.State == Unchanged
-}
-
-// PlannedBlocks is how many blocks of 4 + 4 launches a latency experiment
-// runs: 12 pairs can be red among up to 343 comparisons.
-const PlannedBlocks = 3
-
-func experimentOf(p *Policy, r Rule, k *KernelFacts, c *CaseFacts) (compare.Experiment, bool, error) {
-	record := c.Latency.Experiment.Record
-	if !r.Matches(k.Name) || !k.timed() || record == nil || record.Experiment == nil || record.Failure != nil {
-		return compare.Experiment{}, false, nil
-	}
-	blocks, err := Blocks(record.Experiment, regime(r.Metric))
-	if err != nil {
-		return compare.Experiment{}, false, fmt.Errorf("%s, %s: %w", k.Name, c.Name, err)
-	}
-	limits, err := compare.MaxRegression(p.Limits, r.MaxRegression.Number)
-	if err != nil {
-		return compare.Experiment{}, false, err
-	}
-	if base := baseTime(blocks, summary(r.Metric)); r.Floor.Set && base > 0 {
-		if limits, err = limits.WithFloor(r.Floor.Number, base); err != nil {
-			return compare.Experiment{}, false, err
-		}
-	}
-	return compare.Experiment{Name: experimentName(r, k, c), Limits: limits, Blocks: blocks,
-		Metrics: []compare.Metric{summary(r.Metric)}}, true, nil
-}
-
-// Blocks summarises the launches of one regime.
-func Blocks(e *evidence.Experiment, regime string) ([]compare.Block, error) {
-	var blocks []compare.Block
-	for n, b := range e.Blocks {
-		var out compare.Block
-		for _, side := range []struct {
-			from []evidence.Sample
-			to   *[4]compare.Launch
-		}{{b.Base, &out.Base}, {b.Head, &out.Head}} {
-			launches, err := Summaries(side.from, regime)
-			if err != nil {
-				return nil, fmt.Errorf("block %d: %w", n+1, err)
-			}
-			if len(launches) != len(side.to) {
-				return nil, fmt.Errorf("block %d has %d launches of one arm, not %d", n+1, len(launches), len(side.to))
-			}
-			copy(side.to[:], launches)
-		}
-		blocks = append(blocks, out)
-	}
-	return blocks, nil
-}
-
-// Summaries are the launches of one regime, in the order measured.
-func Summaries(samples []evidence.Sample, regime string) ([]compare.Launch, error) {
-	var launches []compare.Launch
-	for _, s := range samples {
-		if s.Regime != regime {
-			continue
-		}
-		l, err := compare.Summarize(s.BatchesNS)
-		if err != nil {
-			return nil, err
-		}
-		launches = append(launches, l)
-	}
-	return launches, nil
-}
-
-func baseTime(blocks []compare.Block, m compare.Metric) float64 {
-	var launches []compare.Launch
-	for _, b := range blocks {
-		launches = append(launches, b.Base[:]...)
-	}
-	s, err := compare.SummarizeArm(launches, m)
-	if err != nil {
-		return 0
-	}
-	return s.Median
 }
 
 // applyTime judges a bound on how much slower a kernel may become.
@@ -215,7 +181,7 @@ func timeFinding(f *Finding, o compare.Outcome) {
 // applyTimeLimit judges a bound on the time itself: the interval must lie
 // below it.
 func applyTimeLimit(r Rule, c *CaseFacts, f *Finding) {
-	launches, err := Summaries(c.Latency.Head.Record.Samples, regime(r.Metric))
+	launches, err := compare.Launches(c.Latency.Head.Record.Samples, regime(r.Metric))
 	if err != nil {
 		f.Reason = err.Error()
 		return

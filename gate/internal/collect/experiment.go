@@ -1,0 +1,342 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
+
+// A Pair is one kernel and case on both sides: the arms of an experiment.
+type Pair struct{ Base, Head Unit }
+
+// A Trial is one question that a policy asks of a pair's times.
+type Trial struct {
+	Name   string
+	Pair   int // index of the pair
+	Regime string
+	Metric compare.Metric
+	Limits func(base float64) (compare.Limits, error) // by the base's time, in ns
+}
+
+// experiment is one series of blocks over all pairs of a change.
+type experiment struct {
+	c      *Collector
+	trials []Trial
+	arms   []*arms
+	driver *compare.Driver
+	orders bytes.Buffer // drawn orders, written down before they run
+	timed  float64      // seconds
+}
+
+// arms is what was measured of one pair.
+type arms struct {
+	pair       Pair
+	failure    *evidence.Failure
+	experiment evidence.Experiment
+	base, head bytes.Buffer // protocol lines
+}
+
+// Experiment times pairs in interleaved blocks of 4 + 4 fresh processes, in
+// orders drawn at random, until every trial is decided or the budget of wall
+// time is used. It returns one record a pair, in their order.
+func (c *Collector) Experiment(ctx context.Context, pairs []Pair, trials []Trial, budget time.Duration) ([]*evidence.Record, error) {
+	x := &experiment{c: c, trials: trials}
+	for _, p := range pairs {
+		x.arms = append(x.arms, &arms{pair: p})
+	}
+	start := time.Now()
+	err := x.pilot(ctx)
+	if err == nil {
+		err = x.plan(budget)
+	}
+	if err == nil {
+		err = x.blocks(ctx)
+	}
+	var records []*evidence.Record
+	for _, a := range x.arms {
+		r, keepErr := x.record(a, time.Since(start))
+		records = append(records, r)
+		err = errors.Join(err, keepErr)
+	}
+	return records, err
+}
+
+// pilot times the base once: a floor in ns becomes a share of that time, and
+// the launch after which everything is in place is no part of a block.
+func (x *experiment) pilot(ctx context.Context) error {
+	x.c.say("timing %d kernels, pilot", len(x.arms))
+	series := map[string]*timing{}
+	var units []Unit
+	for _, a := range x.arms {
+		units = append(units, a.pair.Base)
+	}
+	if err := x.c.launch(ctx, units, series); err != nil {
+		return err
+	}
+	for _, a := range x.arms {
+		t := series[a.pair.Base.run()]
+		a.experiment.Pilot = t.samples
+		a.blame(t, "the base cannot be timed: ", false)
+	}
+	return nil
+}
+
+// blame records why a pair is out. Only the head's kernel can be at fault.
+func (a *arms) blame(t *timing, prefix string, head bool) {
+	if a.failure != nil || t.failure == nil {
+		return
+	}
+	f := *t.failure
+	f.Message = prefix + f.Message
+	if !head {
+		f.Kind = evidence.Tool
+	}
+	a.failure = &f
+}
+
+func (x *experiment) plan(budget time.Duration) error {
+	var targets []compare.Target
+	for _, t := range x.trials {
+		a := x.arms[t.Pair]
+		if a.failure != nil {
+			continue
+		}
+		base, err := compare.BaseTime(a.experiment.Pilot, t.Regime, t.Metric)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.pair.Base.run(), err)
+		}
+		limits, err := t.Limits(base)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.pair.Base.run(), err)
+		}
+		targets = append(targets, compare.Target{Name: t.Name, Limits: limits, Metrics: []compare.Metric{t.Metric}})
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	var err error
+	x.driver, err = compare.NewDriver(compare.SequentialPlan(), compare.Budget{WallSeconds: budget.Seconds()}, targets)
+	return err
+}
+
+func (x *experiment) blocks(ctx context.Context) error {
+	if x.driver == nil {
+		return nil
+	}
+	for {
+		step, more, err := x.driver.NextBlock(rand.Reader)
+		if errors.Is(err, compare.ErrBlockFailed) {
+			x.stop("the device would not hold still for a block")
+			return nil
+		}
+		if err != nil || !more {
+			x.stop(x.driver.Stopped())
+			return err
+		}
+		fmt.Fprintf(&x.orders, "%d %d %s %s\n", step.Number, step.Attempt, orderWord(step.Order), strings.ReplaceAll(strings.Join(step.Kernels, " "), "\x00", "/"))
+		if err := x.block(ctx, step); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *experiment) stop(why string) {
+	for _, a := range x.arms {
+		a.experiment.Stopped = why
+	}
+}
+
+// block runs one step. A pair that fails is dropped and the block is repeated
+// for the others: a block is whole or it is nothing.
+func (x *experiment) block(ctx context.Context, step compare.Step) error {
+	start := time.Now()
+	order, word := x.inOrder(step.Kernels), orderWord(step.Order)
+	launches := make([]map[string]*timing, len(word))
+	timed := x.timed
+	for i, arm := range word {
+		x.c.say("timing %d pairs, block %d (%s), launch %d of %d", len(order), step.Number+1, word, i+1, len(word))
+		launches[i] = map[string]*timing{}
+		if err := x.c.launch(ctx, unitsOf(order, arm == 'B'), launches[i]); err != nil {
+			return err
+		}
+		for _, a := range order {
+			t := launches[i][a.unit(arm == 'B').run()]
+			prefix := "the base cannot be timed: "
+			if arm == 'B' {
+				prefix = ""
+			}
+			a.blame(t, prefix, arm == 'B')
+			x.timed += seconds(t.samples)
+		}
+	}
+	cost := compare.Cost{WallSeconds: time.Since(start).Seconds(), GPUSeconds: x.timed - timed}
+	if why := x.unusable(order, launches); why != "" {
+		for _, a := range order {
+			a.experiment.Discarded = append(a.experiment.Discarded, evidence.Discarded{Number: step.Number, Order: word, Reason: why})
+		}
+		if err := x.driver.Discard(step, cost); err != nil {
+			return err
+		}
+		x.dropFailed()
+		return nil
+	}
+	return x.add(step, word, order, launches, cost)
+}
+
+// inOrder are the pairs of a step's targets, in the order drawn.
+func (x *experiment) inOrder(names []string) []*arms {
+	var out []*arms
+	for _, name := range names {
+		i := slices.IndexFunc(x.trials, func(t Trial) bool { return t.Name == name })
+		if a := x.arms[x.trials[i].Pair]; !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (a *arms) unit(head bool) Unit {
+	if head {
+		return a.pair.Head
+	}
+	return a.pair.Base
+}
+
+func unitsOf(order []*arms, head bool) []Unit {
+	var units []Unit
+	for _, a := range order {
+		units = append(units, a.unit(head))
+	}
+	return units
+}
+
+func (a *arms) whyNoBlock() string {
+	if n := len(a.experiment.Discarded); n > 0 {
+		return "no block could be measured: " + a.experiment.Discarded[n-1].Reason
+	}
+	return "no block was measured within the budget"
+}
+
+// slowing are the device's own words for clocks that it holds down by force.
+// The power cap is not among them: a kernel that reaches it does so always.
+var slowing = []string{"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"}
+
+// unusable says why a block cannot be used, by the device's state and the
+// launches' success, blind to every time.
+func (x *experiment) unusable(order []*arms, launches []map[string]*timing) string {
+	for _, a := range order {
+		if a.failure != nil {
+			return a.pair.Head.run() + ": " + a.failure.Message
+		}
+	}
+	for _, l := range launches {
+		for _, t := range l {
+			for _, s := range t.samples {
+				for _, reason := range append(slices.Clone(s.Before.Throttle), s.After.Throttle...) {
+					if slices.Contains(slowing, reason) {
+						return "the device slowed itself down: " + reason
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func (x *experiment) dropFailed() {
+	for _, t := range x.trials {
+		if x.arms[t.Pair].failure != nil {
+			x.driver.Drop(t.Name)
+		}
+	}
+}
+
+// add hands a block to the driver and keeps its samples.
+func (x *experiment) add(step compare.Step, word string, order []*arms, launches []map[string]*timing, cost compare.Cost) error {
+	whole := map[*arms]evidence.Block{}
+	for _, a := range order {
+		b := evidence.Block{Number: step.Number, Order: word}
+		for i, arm := range word {
+			t := launches[i][a.unit(arm == 'B').run()]
+			if arm == 'B' {
+				b.Head = append(b.Head, t.samples...)
+				a.head.Write(t.raw.Bytes())
+			} else {
+				b.Base = append(b.Base, t.samples...)
+				a.base.Write(t.raw.Bytes())
+			}
+		}
+		whole[a] = b
+	}
+	blocks := map[string]compare.Block{}
+	for _, t := range x.trials {
+		if !slices.Contains(step.Kernels, t.Name) {
+			continue
+		}
+		b, err := compare.BlockOf(whole[x.arms[t.Pair]], t.Regime)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.arms[t.Pair].pair.Head.run(), err)
+		}
+		blocks[t.Name] = b
+	}
+	for _, a := range order {
+		a.experiment.Blocks = append(a.experiment.Blocks, whole[a])
+	}
+	return x.driver.Add(step, blocks, cost)
+}
+
+// seconds is the time that batches were on the GPU.
+func seconds(samples []evidence.Sample) float64 {
+	sum := 0.0
+	for _, s := range samples {
+		for _, t := range s.BatchesNS {
+			sum += t * float64(s.Calls) * 1e-9
+		}
+	}
+	return sum
+}
+
+// orderWord writes an order as "ABBABAAB": A is the base.
+func orderWord(o compare.Order) string {
+	word := make([]byte, 0, len(o))
+	for _, arm := range o {
+		if arm == compare.Head {
+			word = append(word, 'B')
+		} else {
+			word = append(word, 'A')
+		}
+	}
+	return string(word)
+}
+
+func (x *experiment) record(a *arms, wall time.Duration) (*evidence.Record, error) {
+	r := x.c.record(evidence.Latency, a.pair.Head)
+	r.Base = &a.pair.Base.Address
+	switch {
+	case a.failure != nil:
+		r.Failure = a.failure
+		return r, nil
+	case len(a.experiment.Blocks) == 0:
+		r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoBlock()}
+		return r, nil
+	}
+	a.experiment.WallSeconds, a.experiment.TimedSeconds = wall.Seconds(), x.timed
+	r.Experiment = &a.experiment
+	var head []evidence.Sample
+	for _, b := range a.experiment.Blocks {
+		head = append(head, b.Head...)
+	}
+	var err error
+	if r.Metrics, err = timeMetrics(head); err != nil {
+		return r, err
+	}
+	return r, x.c.Keep(r, map[string][]byte{"orders.txt": x.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()})
+}

@@ -1,0 +1,52 @@
+package compare
+
+import (
+	"fmt"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
+
+// Launches summarises the samples of one regime, in the order measured.
+func Launches(samples []evidence.Sample, regime string) ([]Launch, error) {
+	var launches []Launch
+	for _, s := range samples {
+		if s.Regime != regime {
+			continue
+		}
+		l, err := Summarize(s.BatchesNS)
+		if err != nil {
+			return nil, err
+		}
+		launches = append(launches, l)
+	}
+	return launches, nil
+}
+
+// BlockOf summarises a recorded block of one regime.
+func BlockOf(b evidence.Block, regime string) (Block, error) {
+	var out Block
+	for _, side := range []struct {
+		from []evidence.Sample
+		to   *[perArm]Launch
+	}{{b.Base, &out.Base}, {b.Head, &out.Head}} {
+		launches, err := Launches(side.from, regime)
+		if err != nil {
+			return out, fmt.Errorf("block %d: %w", b.Number+1, err)
+		}
+		if len(launches) != perArm {
+			return out, fmt.Errorf("block %d has %d %s launches of one arm, not %d", b.Number+1, len(launches), regime, perArm)
+		}
+		copy(side.to[:], launches)
+	}
+	return out, nil
+}
+
+// BaseTime is the median of a pilot's launches, in ns.
+func BaseTime(pilot []evidence.Sample, regime string, m Metric) (float64, error) {
+	launches, err := Launches(pilot, regime)
+	if err != nil {
+		return 0, err
+	}
+	s, err := SummarizeArm(launches, m)
+	return s.Median, err
+}
