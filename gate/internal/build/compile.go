@@ -3,12 +3,15 @@ package build
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -226,6 +229,10 @@ func (b *Builder) identify(k *manifest.Kernel, arch, tmp string, args []string) 
 		}
 		hosts = append(hosts, host)
 	}
+	if flags := hostFlags(k.Flags); len(flags) > 0 {
+		sum := sha256.Sum256([]byte(strings.Join(flags, "\x00")))
+		hosts = append(hosts, hex.EncodeToString(sum[:]))
+	}
 	m.HostID = identity.Combine(hosts...)
 	entries, err := entriesOf(tmp, m.Cubins)
 	if err != nil {
@@ -242,6 +249,27 @@ func (b *Builder) identify(k *manifest.Kernel, arch, tmp string, args []string) 
 	}
 	m.Code[strings.Join(selected, "\n")] = id
 	return m, nil
+}
+
+// hostFlags are the flags that decide what the host code does behind the
+// intermediate that the host id is read from: the stream that "0" means, what
+// the host compiler is told, what is linked.
+func hostFlags(flags []string) []string {
+	var out []string
+	for i, f := range flags {
+		name, _, _ := strings.Cut(f, "=")
+		switch {
+		case slices.Contains([]string{"--default-stream", "-default-stream", "-Xcompiler", "--compiler-options", "-Xlinker",
+			"--linker-options", "-l", "--library", "-L", "--library-path", "-cudart", "--cudart"}, name):
+			out = append(out, f)
+			if name == f && i+1 < len(flags) {
+				out = append(out, flags[i+1])
+			}
+		case strings.HasPrefix(f, "-l") && f != "-lineinfo", strings.HasPrefix(f, "-L"):
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // portable replaces the folders of this machine in a command.

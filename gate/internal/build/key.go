@@ -14,7 +14,7 @@ import (
 )
 
 // recipe changes whenever gate would build or identify differently.
-const recipe = "gate/build/v1"
+const recipe = "gate/build/v3"
 
 // maxDepSets bounds how many header states are remembered for one request.
 const maxDepSets = 16

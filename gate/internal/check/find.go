@@ -57,6 +57,11 @@ func (j *job) wanted() []string {
 // find looks for the evidence of every kernel and case on every machine that
 // the policy wants, and leaves a reason where there is none.
 func (j *job) find(machines []evidence.Machine) error {
+	for _, m := range machines {
+		if err := j.namedOnce(m); err != nil {
+			return err
+		}
+	}
 	for _, k := range j.kernels {
 		if k.head == nil {
 			continue
@@ -66,6 +71,21 @@ func (j *job) find(machines []evidence.Machine) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// namedOnce refuses a policy that asks for one machine under two names: its
+// evidence would be judged twice.
+func (j *job) namedOnce(m evidence.Machine) error {
+	var names []string
+	for _, name := range j.tree.policy.Machines {
+		if m.Is(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 1 {
+		return &UsageError{Msg: fmt.Sprintf("%s: machines: %q and %q are one machine, %s", j.tree.policy.File, names[0], names[1], m.GPU)}
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ func (j *job) measure(ctx context.Context) error {
 		return err
 	}
 	defer lock.Release()
+	if err := j.namedOnce(j.machineOf(*device)); err != nil {
+		return err
+	}
 	c, err := j.collector(ctx, *device)
 	if err != nil {
 		j.explain(open, err.Error())

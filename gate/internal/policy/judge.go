@@ -13,13 +13,13 @@ import (
 // Judge applies a policy to facts. Deleting any evidence never improves what
 // it returns, and no rule turns a failure into a pass.
 func Judge(p *Policy, f Facts) (*Verdict, error) {
-	times, err := decideTimes(p, f)
+	times, unread, err := decideTimes(p, f)
 	if err != nil {
 		return nil, fmt.Errorf("comparing latencies: %w", err)
 	}
 	v := &Verdict{Schema: VerdictSchema, Policy: p.File}
 	for i := range f.Kernels {
-		j := judge{policy: p, facts: f, kernel: &f.Kernels[i], times: times}
+		j := judge{policy: p, facts: f, kernel: &f.Kernels[i], times: times, unread: unread}
 		v.add(j.verdict())
 	}
 	v.countRecords(f)
@@ -102,6 +102,7 @@ type judge struct {
 	facts  Facts
 	kernel *KernelFacts
 	times  map[string]compare.Outcome
+	unread map[string]string // why an experiment could not be judged
 	found  []Finding
 }
 

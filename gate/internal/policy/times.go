@@ -63,8 +63,12 @@ func (p *Policy) timeLimits(r Rule, base float64) (compare.Limits, error) {
 
 // decideTimes puts every latency question of the change to the test at once,
 // because the error rate is that of the whole change and not of one kernel.
-func decideTimes(p *Policy, f Facts) (map[string]compare.Outcome, error) {
+//
+// A record that holds no comparison leaves its own question open, by its name
+// in unread, and not those of the others.
+func decideTimes(p *Policy, f Facts) (decided map[string]compare.Outcome, unread map[string]string, err error) {
 	var experiments []compare.Experiment
+	decided, unread = map[string]compare.Outcome{}, map[string]string{}
 	for i := range f.Kernels {
 		k := &f.Kernels[i]
 		for j := range k.Cases {
@@ -76,24 +80,24 @@ func decideTimes(p *Policy, f Facts) (map[string]compare.Outcome, error) {
 			for _, t := range p.Trials(k, c) {
 				e, err := t.experiment(record.Experiment)
 				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", k.Name, c.Name, err)
+					unread[t.Name] = "the experiment cannot be judged: " + err.Error()
+					continue
 				}
 				experiments = append(experiments, e)
 			}
 		}
 	}
 	if len(experiments) == 0 {
-		return nil, nil
+		return decided, unread, nil
 	}
 	outcomes, err := compare.Decide(experiments, compare.SequentialPlan())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	byName := map[string]compare.Outcome{}
 	for _, o := range outcomes {
-		byName[o.Name] = o
+		decided[o.Name] = o
 	}
-	return byName, nil
+	return decided, unread, nil
 }
 
 func (t Trial) experiment(e *evidence.Experiment) (compare.Experiment, error) {
@@ -145,7 +149,12 @@ func (j *judge) applyTime(r Rule, c *CaseFacts, f *Finding) {
 		f.Status, f.Reason, f.Tool = blame(fail.Blames()), fail.Message, !fail.Blames()
 		return
 	}
-	o, ok := j.times[experimentName(r, j.kernel, c)]
+	name := experimentName(r, j.kernel, c)
+	if why := j.unread[name]; why != "" {
+		f.Reason = why
+		return
+	}
+	o, ok := j.times[name]
 	if !ok || len(o.Metrics) == 0 {
 		f.Reason = "the experiment holds no comparison"
 		return
