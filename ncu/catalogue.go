@@ -2,6 +2,7 @@ package ncu
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -139,7 +140,12 @@ func Counters(cc string, names ...string) (counters []string, unavailable map[st
 			unavailable[name] = reason
 			continue
 		}
-		for _, c := range f[0].counters {
+		i := slices.IndexFunc(f, formula.askable)
+		if i < 0 {
+			unavailable[name] = fmt.Sprintf("ncu does not give %s by name; --set full collects it", f[0].counters[0])
+			continue
+		}
+		for _, c := range f[i].counters {
 			set[c] = true
 		}
 	}
@@ -148,6 +154,14 @@ func Counters(cc string, names ...string) (counters []string, unavailable map[st
 	}
 	sort.Strings(counters)
 	return counters, unavailable
+}
+
+// askable reports whether ncu takes the counters by name. What it derives
+// itself, or counts by patching instructions, comes with its sections only.
+func (f formula) askable() bool {
+	return !slices.ContainsFunc(f.counters, func(c string) bool {
+		return strings.HasPrefix(c, "derived__") || strings.HasPrefix(c, "sass__")
+	})
 }
 
 // formulasFor returns the formulas of a metric on a chip, or why there are none.

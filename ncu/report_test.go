@@ -184,7 +184,8 @@ func TestReportRefused(t *testing.T) {
 	strs := message{}.bytes(4, message{}.text(1, "a"))
 	one := func(m message) []byte { return container(reportVersion, blockOf(strs, nil, [][]byte{m})) }
 	entry := func(v message) message { return message{}.text(7, "k").bytes(13, message{}.num(1, 0).bytes(2, v)) }
-	twice := message{}.text(7, "k").bytes(13, message{}.num(1, 0)).bytes(13, message{}.num(1, 0))
+	figure := func(n uint64) message { return message{}.num(1, 0).bytes(2, message{}.num(5, n)) }
+	twice := message{}.text(7, "k").bytes(13, figure(1)).bytes(13, figure(2))
 	for name, c := range map[string]struct {
 		in  []byte
 		msg string
@@ -206,7 +207,7 @@ func TestReportRefused(t *testing.T) {
 		"payload too long": {container(reportVersion, append(lengthFirst(message{}.num(5, 4)), 0, 0, 0, 0)), "another size"},
 		"no name":          {one(message{}.num(1, 1)), "no kernel name"},
 		"name id":          {one(message{}.text(7, "k").bytes(13, message{}.num(1, 1))), "no name in the table"},
-		"metric twice":     {one(twice), "occurs twice"},
+		"metric twice":     {one(twice), "with two values"},
 		"value type":       {one(entry(message{}.num(9, 1))), "unknown type 9"},
 		"value wire":       {one(entry(message{}.num(3, 1))), "unknown type 3"},
 		"grid":             {one(message{}.text(7, "k").bytes(10, message{}.num(1, 1<<40))), "a size is"},
@@ -349,5 +350,18 @@ func TestReportIsNoCSV(t *testing.T) {
 	}
 	if _, err := readPath(t, f.Name()); err == nil || !strings.Contains(err.Error(), ".ncu-rep") {
 		t.Errorf("%v", err)
+	}
+}
+
+// ncu 2025.3 writes some metrics of a launch once for each pass, all equal.
+func TestReportRepeatedMetric(t *testing.T) {
+	strs := message{}.bytes(4, message{}.text(1, "a"))
+	same := message{}.num(1, 0).bytes(2, message{}.num(5, 7))
+	rep, err := readBytes(container(reportVersion, blockOf(strs, nil, [][]byte{message{}.text(7, "k").bytes(13, same).bytes(13, same)})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := rep.Launches[0].Metric("a"); err != nil || v.Kind != Number || v.Number != 7 {
+		t.Errorf("%+v, %v; want 7", v, err)
 	}
 }

@@ -165,8 +165,14 @@ func (p *reportReader) metric(v *reportValues, b []byte) error {
 		return fmt.Errorf("metric %d has no name in the table of %d", id, len(p.names))
 	}
 	name := p.names[id]
-	if _, twice := v.at[name]; twice {
-		return fmt.Errorf("metric %q occurs twice in a launch", clip(name, 80))
+	if before, twice := v.at[name]; twice {
+		// ncu 2025.3 repeats some metrics, once for each of its passes.
+		if !sameValue(*before.parsed, *c.parsed) {
+			return fmt.Errorf("metric %q occurs twice in a launch, with two values", clip(name, 80))
+		}
+		if count == 0 || before.wire != nil {
+			return nil
+		}
 	}
 	p.values++
 	if len(v.at) >= maxReportMetrics || p.values > maxReportValues {
@@ -180,6 +186,11 @@ func (p *reportReader) metric(v *reportValues, b []byte) error {
 	}
 	v.at[name] = c
 	return nil
+}
+
+// sameValue compares what was read; a unit follows from the name.
+func sameValue(a, b Value) bool {
+	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text
 }
 
 func (l *Launch) reportSection(b []byte) error {
