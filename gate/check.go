@@ -34,7 +34,7 @@ func commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
 		&cli.StringFlag{Name: "gpu", Usage: "measure on this GPU: `UUID` or index"},
 		&cli.BoolFlag{Name: "no-gpu", Usage: "measure nothing, judge what is recorded"},
-		&cli.BoolFlag{Name: "force", Usage: "measure again, unchanged kernels too"},
+		&cli.BoolFlag{Name: "force", Usage: "time again, unchanged kernels too"},
 		&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Usage: "wait so long for a GPU that another run holds"},
 		&cli.DurationFlag{Name: "hang", Value: 30 * time.Second, Usage: "a kernel that is silent for longer hangs"},
 		&cli.IntFlag{Name: "jobs", Usage: "compile so many kernels at once (default: one for each core)"},

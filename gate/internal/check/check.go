@@ -29,7 +29,7 @@ type Options struct {
 	Store    string               // folder; "" for the policy's
 	Record   bool                 // write evidence into the store rather than beside the cache
 	NoGPU    bool                 // judge what is recorded, measure nothing
-	Force    bool                 // measure again, unchanged kernels too
+	Force    bool                 // time again, unchanged kernels too: what the others measure is exact
 	GPU      string               // UUID or index; "" for the first that the policy wants
 	Wait     time.Duration        // how long to wait for a GPU that another run holds
 	Idle     time.Duration        // a harness that is silent for longer hangs

@@ -200,8 +200,8 @@ func (j *job) arm(tier evidence.Tier, a evidence.Address, base *evidence.Address
 	if a.Machine == "" {
 		return policy.Arm{Missing: "no evidence of this code is recorded"}
 	}
-	if j.Force && !j.NoGPU {
-		return policy.Arm{Missing: "recorded evidence is set aside, as asked"}
+	if j.Force && !j.NoGPU && tier == evidence.Latency {
+		return policy.Arm{Missing: "recorded times are set aside, as asked"}
 	}
 	r, err := j.stores.get(tier, a, base)
 	switch {
