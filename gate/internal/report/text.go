@@ -197,7 +197,9 @@ func (t *text) figures(v *policy.Verdict) {
 	}
 	tw.Flush()
 	if rows > 0 {
-		t.out.WriteByte('\n')
+		if !bytes.HasSuffix(t.out.Bytes(), []byte("\n\n")) {
+			t.out.WriteByte('\n')
+		}
 		for _, l := range strings.Split(strings.TrimRight(buf.String(), "\n"), "\n") {
 			t.line("%s", strings.TrimRight(l, " "))
 		}
