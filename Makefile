@@ -1,6 +1,6 @@
 # make check   sets up what is missing and runs the main job
 # make test    sets up what is missing and passes the tests
-.PHONY: check test lint bench tools clean
+.PHONY: check test lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
@@ -19,6 +19,17 @@ lint:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Every fuzz target, as long as FUZZTIME. Go minimises a new input for a minute
+# unless told otherwise, and finds nothing else meanwhile.
+FUZZTIME ?= 20s
+fuzz:
+	@set -e; for pkg in ptxas ncu; do \
+	  targets="$$(grep -ho '^func Fuzz[A-Za-z]*' $$pkg/*_test.go | sed 's/func //')"; test -n "$$targets"; \
+	  for target in $$targets; do \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./$$pkg; \
+	  done; \
+	done
 
 # The compiler that is found, or gate's own, which is installed without root.
 .PHONY: compiler
