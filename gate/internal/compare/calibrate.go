@@ -9,9 +9,9 @@ import (
 	"github.com/montanaflynn/stats"
 )
 
-// fewestCalibrationBlocks is the number of blocks from which a calibration
+// FewestCalibrationBlocks is the number of A/A blocks from which a calibration
 // says something about the spread between launches.
-const fewestCalibrationBlocks = 10
+const FewestCalibrationBlocks = 10
 
 // An AABlock holds the batch times (nanoseconds per call) of the eight
 // launches of one binary, in time order.
@@ -52,8 +52,8 @@ func Calibrate(blocks []AABlock, limits Limits, plan Plan, tests int) (Calibrati
 	if err := errorsFirst(limits.Valid(), plan.Valid()); err != nil {
 		return Calibration{}, err
 	}
-	if len(blocks) < fewestCalibrationBlocks || len(blocks) > maxBlocks {
-		return Calibration{}, fmt.Errorf("a calibration needs %d to %d blocks, got %d", fewestCalibrationBlocks, maxBlocks, len(blocks))
+	if len(blocks) < FewestCalibrationBlocks || len(blocks) > maxBlocks {
+		return Calibration{}, fmt.Errorf("a calibration needs %d to %d blocks, got %d", FewestCalibrationBlocks, maxBlocks, len(blocks))
 	}
 	if tests < 1 {
 		return Calibration{}, fmt.Errorf("a calibration needs the number of tests of a pull request, got %d", tests)

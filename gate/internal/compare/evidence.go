@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
@@ -39,6 +40,25 @@ func BlockOf(b evidence.Block, regime string) (Block, error) {
 		copy(side.to[:], launches)
 	}
 	return out, nil
+}
+
+// AABlocks groups the samples of one regime of an A/A run into its blocks; they
+// stand in the order measured.
+func AABlocks(samples []evidence.Sample, regime string) ([]AABlock, error) {
+	var launches [][]float64
+	for _, s := range samples {
+		if s.Regime == regime {
+			launches = append(launches, s.BatchesNS)
+		}
+	}
+	if len(launches) == 0 || len(launches)%blockSize != 0 {
+		return nil, fmt.Errorf("%d %s launches are no whole blocks of %d", len(launches), regime, blockSize)
+	}
+	blocks := make([]AABlock, 0, len(launches)/blockSize)
+	for whole := range slices.Chunk(launches, blockSize) {
+		blocks = append(blocks, AABlock(whole))
+	}
+	return blocks, nil
 }
 
 // BaseTime is the median of a pilot's launches, in ns.
