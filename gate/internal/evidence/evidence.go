@@ -18,12 +18,14 @@ const Schema = "gate/evidence/v1"
 // A Tier is one stage of evidence, in the order in which it is collected.
 type Tier string
 
-// The tiers. Static needs no GPU and is rebuilt rather than stored.
+// The tiers. Static needs no GPU and is rebuilt rather than stored. Calibration
+// is of the machine's noise and decides nothing.
 const (
 	Static      Tier = "static"
 	Correctness Tier = "correctness"
 	Profile     Tier = "profile"
 	Latency     Tier = "latency"
+	Calibration Tier = "calibration"
 )
 
 // An Identity says which code was measured: the code id covers the machine
@@ -110,6 +112,7 @@ type Record struct {
 	Launches   []Launch    `json:"launches,omitempty"`
 	Samples    []Sample    `json:"samples,omitempty"`
 	Experiment *Experiment `json:"experiment,omitempty"`
+	AA         *AA         `json:"aa,omitempty"`
 
 	Raw []Raw `json:"raw,omitempty"`
 }
@@ -241,4 +244,13 @@ type Discarded struct {
 	Number int    `json:"number"`
 	Order  string `json:"order"`
 	Reason string `json:"reason"`
+}
+
+// AA is how a calibration was run. The record's samples are those of its
+// blocks, eight launches each of one artifact, in the order measured.
+type AA struct {
+	Blocks        int         `json:"blocks"`
+	Discarded     []Discarded `json:"discarded,omitempty"`
+	LaunchSeconds float64     `json:"launch_seconds"` // wall time of a launch, which all kernels of the run share
+	TimedSeconds  float64     `json:"timed_seconds"`  // of one launch: batches of this kernel and case on the GPU
 }

@@ -29,6 +29,7 @@ func whole() *Record {
 		Launches:   []Launch{{Kernel: "k(int*)", Block: [3]int{128, 1, 1}, Grid: [3]int{2, 3, 4}, Metrics: Metrics{"ncu.duration": Of(7, "ns")}}},
 		Samples:    []Sample{sample},
 		Experiment: &Experiment{Blocks: []Block{{Order: "AB", Base: []Sample{sample}, Head: []Sample{sample}}}},
+		AA:         &AA{Blocks: 10, Discarded: []Discarded{{Number: 3, Reason: "hot"}}, LaunchSeconds: 0.5, TimedSeconds: 0.01},
 		Raw:        []Raw{{Name: "latency.log.gz", SHA256: strings.Repeat("0", 64), Bytes: 12}},
 	}
 }
