@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -238,12 +239,20 @@ func (x *experiment) unusable(order []*arms, launches []map[string]*timing) stri
 		}
 	}
 	for _, l := range launches {
-		for _, t := range l {
-			for _, s := range t.samples {
-				for _, reason := range append(slices.Clone(s.Before.Throttle), s.After.Throttle...) {
-					if slices.Contains(slowing, reason) {
-						return "the device slowed itself down: " + reason
-					}
+		if why := slowed(l); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// slowed says how the device held down its clocks around any of the launches.
+func slowed(launches map[string]*timing) string {
+	for _, unit := range slices.Sorted(maps.Keys(launches)) {
+		for _, s := range launches[unit].samples {
+			for _, reason := range append(slices.Clone(s.Before.Throttle), s.After.Throttle...) {
+				if slices.Contains(slowing, reason) {
+					return "the device slowed itself down: " + reason
 				}
 			}
 		}

@@ -1,0 +1,141 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
+
+// blockLaunches is the number of processes in a block.
+const blockLaunches = len(compare.AABlock{})
+
+// maxAttempts is how often in a row a block is given up before the run is.
+const maxAttempts = 3
+
+// A calibration is an A/A run: what an experiment measures, with one artifact
+// in the place of both arms.
+type calibration struct {
+	c         *Collector
+	series    map[string]*timing
+	discarded []evidence.Discarded
+	wall      time.Duration // of the blocks that were kept
+	blocks    int
+}
+
+// Calibrate times units against themselves, in blocks of eight fresh processes
+// that all of them share, in an order drawn for each block. It returns one
+// record a unit, in their order. A unit that fails is taken out and the block
+// is repeated for the others.
+func (c *Collector) Calibrate(ctx context.Context, asked []Unit, blocks int) ([]*evidence.Record, error) {
+	a := &calibration{c: c}
+	if err := a.pilot(ctx, asked); err != nil {
+		return nil, err
+	}
+	for attempt := 1; a.blocks < blocks; attempt++ {
+		units := a.left(asked)
+		if len(units) == 0 {
+			break
+		}
+		why, err := a.block(ctx, units, blocks)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case why == "":
+			attempt = 0
+		case len(a.left(asked)) < len(units):
+			attempt = 0 // the block failed by a unit that is out now
+		case attempt == maxAttempts:
+			return nil, errors.New("the device would not hold still for a block: " + why)
+		}
+	}
+	var records []*evidence.Record
+	for _, u := range asked {
+		r, err := a.record(u)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// pilot is the launch after which everything is in place. Its times are not
+// used.
+func (a *calibration) pilot(ctx context.Context, asked []Unit) error {
+	a.c.say("calibrating %d kernels, pilot", len(asked))
+	a.series = map[string]*timing{}
+	if err := a.c.launch(ctx, asked, a.series); err != nil {
+		return err
+	}
+	for _, t := range a.series {
+		t.samples = nil
+		t.raw.Reset()
+	}
+	return nil
+}
+
+// left are the units that have not failed.
+func (a *calibration) left(asked []Unit) []Unit {
+	return slices.DeleteFunc(slices.Clone(asked), func(u Unit) bool { return a.series[u.run()].failure != nil })
+}
+
+// block runs one block and keeps it, or says why it is given up: by a launch
+// that failed or the device's own words, never by a time.
+func (a *calibration) block(ctx context.Context, units []Unit, of int) (why string, err error) {
+	start, series := time.Now(), map[string]*timing{}
+	shuffle(units)
+	for n := range blockLaunches {
+		a.c.say("calibrating %d kernels, block %d of %d, launch %d of %d", len(units), a.blocks+1, of, n+1, blockLaunches)
+		if err := a.c.launch(ctx, units, series); err != nil {
+			return "", err
+		}
+		for _, u := range units {
+			if f := series[u.run()].failure; f != nil {
+				a.series[u.run()].failure = f
+				why = u.run() + ": " + f.Message
+			}
+		}
+		if why != "" {
+			break // no launch more of a block that is lost
+		}
+	}
+	if why == "" {
+		why = slowed(series)
+	}
+	if why != "" {
+		a.discarded = append(a.discarded, evidence.Discarded{Number: a.blocks, Reason: why})
+		return why, nil
+	}
+	for _, u := range units {
+		from, to := series[u.run()], a.series[u.run()]
+		to.samples = append(to.samples, from.samples...)
+		to.raw.Write(from.raw.Bytes())
+	}
+	a.wall += time.Since(start)
+	a.blocks++
+	return "", nil
+}
+
+func (a *calibration) record(u Unit) (*evidence.Record, error) {
+	t := a.series[u.run()]
+	if t.failure != nil {
+		return a.c.failed(evidence.Calibration, u, t.failure), nil
+	}
+	r := a.c.record(evidence.Calibration, u)
+	r.Samples = t.samples
+	launches := float64(a.blocks * blockLaunches)
+	r.AA = &evidence.AA{Blocks: a.blocks, Discarded: a.discarded,
+		LaunchSeconds: a.wall.Seconds() / launches, TimedSeconds: seconds(t.samples) / launches}
+	metrics, err := timeMetrics(t.samples)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", u.run(), err)
+	}
+	r.Metrics = metrics
+	return r, a.c.Keep(r, map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+}
