@@ -32,6 +32,7 @@ func experimentName(r Rule, k *KernelFacts, c *CaseFacts) string {
 // A Trial is one question that a rule asks of the times of a kernel and case.
 type Trial struct {
 	Name   string
+	Rule   string
 	Regime string
 	Metric compare.Metric
 	Limits func(base float64) (compare.Limits, error)
@@ -45,7 +46,7 @@ func (p *Policy) Trials(k *KernelFacts, c *CaseFacts) []Trial {
 		if !isLatency(r.Metric) || !r.MaxRegression.Set || !r.Matches(k.Name) || !k.timed() {
 			continue
 		}
-		out = append(out, Trial{Name: experimentName(r, k, c), Regime: regime(r.Metric), Metric: summary(r.Metric),
+		out = append(out, Trial{Name: experimentName(r, k, c), Rule: r.ID, Regime: regime(r.Metric), Metric: summary(r.Metric),
 			Limits: func(base float64) (compare.Limits, error) { return p.timeLimits(r, base) }})
 	}
 	return out
