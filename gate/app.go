@@ -49,7 +49,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action:                    rootAction,
 		Commands: []*cli.Command{
-			checkCommand(), baselineCommand(), reportCommand(), doctorCommand(), toolchainCommand(), schemaCommand(),
+			checkCommand(), baselineCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(), schemaCommand(),
 		},
 	}
 	harden(app)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/collect"
@@ -138,13 +139,7 @@ func (j *job) device(ctx context.Context, open []*kase) (*gpu.Device, error) {
 }
 
 func (j *job) wants(d gpu.Device, open []*kase) bool {
-	m := j.machineOf(d)
-	for _, s := range open {
-		if (s.machine == "" || m.Is(s.machine)) && runs(s.kernel.arch, m.CC) {
-			return true
-		}
-	}
-	return false
+	return len(here(open, j.machineOf(d))) > 0
 }
 
 func (j *job) machineOf(d gpu.Device) evidence.Machine {
@@ -202,11 +197,9 @@ func (j *job) foreign(ctx context.Context, d gpu.Device) {
 
 // collect runs the tiers in order over all open cases of this machine.
 func (j *job) collect(ctx context.Context, c *collect.Collector, open []*kase) error {
-	var mine []*kase
+	mine := here(open, c.Machine)
 	for _, s := range open {
-		if (s.machine == "" || c.Machine.Is(s.machine)) && runs(s.kernel.arch, c.Machine.CC) {
-			mine = append(mine, s)
-		} else {
+		if !slices.Contains(mine, s) {
 			j.explain([]*kase{s}, fmt.Sprintf("this machine is %s", c.Machine.Model()))
 		}
 	}
@@ -220,6 +213,17 @@ func (j *job) collect(ctx context.Context, c *collect.Collector, open []*kase) e
 		}
 	}
 	return nil
+}
+
+// here are the cases that a machine may measure.
+func here(open []*kase, m evidence.Machine) []*kase {
+	var mine []*kase
+	for _, s := range open {
+		if (s.machine == "" || m.Is(s.machine)) && runs(s.kernel.arch, m.CC) {
+			mine = append(mine, s)
+		}
+	}
+	return mine
 }
 
 // move turns cases to the machine that measures: figures of one kernel come
