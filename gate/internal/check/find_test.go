@@ -84,11 +84,17 @@ func TestDamagedEvidenceIsMissingWithItsReason(t *testing.T) {
 		t.Errorf("a record: %+v", a)
 	}
 	j.Force = true
-	if a := arm(); a.Record != nil || a.Missing == "" {
+	times := recordAt("c1", "")
+	times.Tier = evidence.Latency
+	mustPut(t, j.stores.local, times)
+	if a := arm(); a.Record == nil {
+		t.Errorf("forced: exact evidence is not set aside: %+v", a)
+	}
+	if a := j.arm(evidence.Latency, at("c1"), nil); a.Record != nil || a.Missing == "" {
 		t.Errorf("forced: %+v", a)
 	}
 	j.NoGPU = true
-	if a := arm(); a.Record == nil {
+	if a := j.arm(evidence.Latency, at("c1"), nil); a.Record == nil {
 		t.Errorf("forced, with nothing to measure on: %+v", a)
 	}
 	damage(t, j.stores.local)
