@@ -1,0 +1,127 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
+
+// timesOf answers for every unit of a launch, and logs the launch's units in
+// their order. Shell code runs before, with the launch's number in $n.
+func timesOf(shell string) string {
+	return `n=$(($(cat launches 2>/dev/null | wc -l) + 1))
+echo "$*" | grep -o -e '--run [^ ]*' | tr -d '\n' >>launches; echo >>launches
+state='` + stateJSON + `'
+after=$state
+` + shell + `
+echo '` + configLine + `'
+runs=0
+for u in $(tail -n 1 launches | sed 's/--run / /g'); do
+  echo '` + timeLine + `' | sed "s|op/k|${u%@*}|; s|\"small\"|\"${u#*@}\"|; s|\"after\":.*|\"after\":$after}}|"
+  runs=$((runs + 1))
+done
+echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$runs,\"profile\":0,\"error\":0}}"
+`
+}
+
+func launchesOf(t *testing.T, c *Collector) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(c.Program), "launches"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+}
+
+func TestCalibrateRunsWholeBlocks(t *testing.T) {
+	c, kept := fake(t, timesOf(""))
+	units := []Unit{unit("op/a", "small"), unit("op/b", "small"), unit("op/c", "small"), unit("op/d", "small")}
+	records, err := c.Calibrate(context.Background(), units, 10)
+	if err != nil || len(records) != 4 || len(*kept) != 4 {
+		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
+	}
+	for i, r := range records {
+		if r.Provenance.Kernel != units[i].Kernel || r.Tier != evidence.Calibration || r.Failure != nil || len(r.Samples) != 80 || r.AA.Blocks != 10 || len(r.AA.Discarded) != 0 {
+			t.Errorf("%s: %d samples, %+v", r.Provenance.Kernel, len(r.Samples), r.AA)
+		}
+		if r.AA.LaunchSeconds <= 0 || math.Abs(r.AA.TimedSeconds/((101.5+99)*8*1e-9)-1) > 1e-9 || !r.Metrics.Get("latency.typical").Known() {
+			t.Errorf("%s: %+v", r.Provenance.Kernel, r.AA)
+		}
+	}
+	launches := launchesOf(t, c)
+	if len(launches) != 81 {
+		t.Fatalf("%d launches", len(launches))
+	}
+	orders := map[string]bool{}
+	for block := range slices.Chunk(launches[1:], 8) {
+		orders[block[0]] = true
+		for _, l := range block {
+			if l != block[0] {
+				t.Errorf("one block has two orders: %s and %s", block[0], l)
+			}
+		}
+	}
+	if len(orders) < 2 { // 24 orders, ten blocks: all alike once in 2.6e12 runs
+		t.Error("all blocks have one order")
+	}
+}
+
+const throttled = `after=$(echo "$state" | sed 's/"throttle":\[\]/"throttle":["hw_thermal_slowdown"]/')`
+
+func TestCalibrateDiscardsWholeBlocksByTheDevicesWords(t *testing.T) {
+	c, _ := fake(t, timesOf(`if [ $n -ge 5 ] && [ $n -le 12 ]; then `+throttled+`; fi`)) // the first block, and the second attempt at it
+	records, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small")}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aa := records[0].AA
+	if aa.Blocks != 10 || len(records[0].Samples) != 80 || len(aa.Discarded) != 2 || aa.Discarded[1].Number != 0 || !strings.Contains(aa.Discarded[1].Reason, "hw_thermal_slowdown") {
+		t.Errorf("%d samples, %+v", len(records[0].Samples), aa)
+	}
+	for _, s := range records[0].Samples {
+		if len(s.After.Throttle) > 0 {
+			t.Error("a sample of a discarded block is kept")
+		}
+	}
+	if n := len(launchesOf(t, c)); n != 1+12*8 {
+		t.Errorf("%d launches", n)
+	}
+
+	c, kept := fake(t, timesOf(throttled))
+	_, err = c.Calibrate(context.Background(), []Unit{unit("op/a", "small")}, 10)
+	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a block: the device slowed itself down: hw_thermal_slowdown") || len(*kept) != 0 {
+		t.Errorf("%v, %d kept", err, len(*kept))
+	}
+	if n := len(launchesOf(t, c)); n != 1+3*8 {
+		t.Errorf("%d launches", n)
+	}
+}
+
+func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
+	fault := strings.NewReplacer("op/k", "op/b", `,"class":"normal"`, "").Replace(errorLine)
+	// The fault comes in the middle of the second block.
+	c, kept := fake(t, timesOf(`case "$*" in *op/b@small*) if [ $n -ge 13 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi;; esac`))
+	records, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small"), unit("op/b", "small")}, 10)
+	if err != nil || len(records) != 2 || len(*kept) != 1 {
+		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
+	}
+	a, b := records[0], records[1]
+	if len(a.Samples) != 80 || len(a.AA.Discarded) != 1 || a.AA.Discarded[0].Number != 1 || !strings.HasPrefix(a.AA.Discarded[0].Reason, "op/b@small: cudaErrorIllegalAddress") {
+		t.Errorf("%d samples, %+v", len(a.Samples), a.AA)
+	}
+	if b.Failure == nil || b.Failure.Kind != evidence.CUDA || b.AA != nil || probes(c) != 1 {
+		t.Errorf("%+v, %d probes", b.Failure, probes(c))
+	}
+
+	c, kept = fake(t, timesOf(`touch dead; `+say(configLine, fault, endLine(fault))+`exit 1`))
+	if _, err := c.Calibrate(context.Background(), []Unit{unit("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
+		t.Errorf("a device that is gone: %v, %d kept", err, len(*kept))
+	}
+}
