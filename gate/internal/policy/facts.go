@@ -59,6 +59,10 @@ type CaseFacts struct {
 	Correctness Arm
 	Profile     Pair
 	Latency     LatencyFacts
+
+	// Calibration is a recent A/A run of this code, or of the base's, on this
+	// machine; nil when there is none. It decides nothing.
+	Calibration *evidence.Record
 }
 
 // An Arm is the record of one tier, or the reason why there is none.

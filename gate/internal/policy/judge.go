@@ -288,6 +288,9 @@ func (j *judge) apply(r Rule, c *CaseFacts) {
 	if failure != nil {
 		f.Hint = failure.Hint
 	}
+	if c != nil && isLatency(r.Metric) {
+		j.addNoise(r, c, &f)
+	}
 	j.add(f)
 }
 

@@ -137,6 +137,7 @@ type Finding struct {
 	Head     *evidence.Value `json:"head,omitempty"`
 	Accepts  string          `json:"accepts,omitempty"` // "limit 0", "max_regression 2%"
 	Interval *Interval       `json:"interval,omitempty"`
+	Noise    *Noise          `json:"noise,omitempty"`
 	Reason   string          `json:"reason"`
 	Hint     string          `json:"hint,omitempty"` // what to do about a tool that failed
 	Tool     bool            `json:"tool_failure,omitempty"`
@@ -150,6 +151,13 @@ type Interval struct {
 	High     float64  `json:"high"`
 	Pairs    int      `json:"pairs"`
 	MDE90    *float64 `json:"mde90,omitempty"`
+}
+
+// Noise is what an A/A run says of a time that passed without an interval of
+// its own: the slowdown that would be found with 90 % probability.
+type Noise struct {
+	MDE90    float64 `json:"mde90"`
+	Recorded string  `json:"recorded"` // RFC 3339, UTC
 }
 
 // ExitCode is the process's exit status; it does not depend on the format in

@@ -95,8 +95,19 @@ func verdicts() map[string]*policy.Verdict {
 	fresh.State = policy.New
 	none := run(policy.Inconclusive, policy.Counts{})
 	none.Machines, none.Head, none.Base = nil, policy.Side{}, policy.Side{Why: "--base none was given"}
+	held := func(rule, accepts string) policy.Finding {
+		return policy.Finding{Rule: rule, Metric: "latency.typical", Unit: "ns", Case: "mission", Machine: "h200-0a1b2c3d", Tier: evidence.Latency,
+			Status: policy.Pass, Severity: policy.Red, Base: value(17650, "ns"), Head: value(17652, "ns"), Accepts: accepts, Reason: "proven below"}
+	}
+	compareTimes, ceiling, late := held("latency", "max_regression 2%"), held("ceiling", "limit 20us"), slower
+	seen := 0.0071
+	compareTimes.Interval = &policy.Interval{Estimate: 0.0001, Low: -0.002, High: 0.002, Pairs: 12, MDE90: &seen}
+	compareTimes.Noise = &policy.Noise{MDE90: 0.5, Recorded: "2026-11-01T00:00:00Z"}
+	ceiling.Base, ceiling.Noise = nil, &policy.Noise{MDE90: 0.0123, Recorded: "2026-11-20T10:00:00Z\u202e"}
+	late.Interval = &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12, MDE90: &seen}
 	return map[string]*policy.Verdict{
-		"pass": run(policy.Pass, policy.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", policy.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
+		"times": run(policy.Fail, policy.Counts{Kernels: 1, Failed: 1, Changed: 1, Measured: 2}, kernel("attention/a", policy.Fail, compareTimes, ceiling, held("bare", "limit 20us"), late)),
+		"pass":  run(policy.Pass, policy.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", policy.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
 		"fail": run(policy.Fail, policy.Counts{Kernels: 4, Failed: 3, Passed: 1, Changed: 3, Gone: 1, Measured: 3, Missing: 1},
 			broken, kernel("attention/slow", policy.Fail, passed("correctness", "mission"), open, spills, slower), gone, kernel("attention/z", policy.Pass, passed("correctness", "mission"))),
 		"warn":         run(policy.Warn, policy.Counts{Kernels: 1, Passed: 1, Changed: 1}, kernel("attention/a", policy.Warn, warning, passed("correctness", "mission"))),

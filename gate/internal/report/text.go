@@ -136,9 +136,25 @@ func (t *text) finding(g group) {
 	}
 	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), f.Status), Clean(strings.Join(g.rules, ", "), false), where)
 	t.line("                %s", Clean(f.Reason, false))
+	if seen := visible(f); seen != "" {
+		t.line("                %s", Clean(seen, false))
+	}
 	if f.Hint != "" {
 		t.line("                hint: %s", Clean(f.Hint, false))
 	}
+}
+
+// visible says what a time that passes could not have hidden.
+func visible(f policy.Finding) string {
+	switch {
+	case f.Status != policy.Pass:
+		return ""
+	case f.Interval != nil && f.Interval.MDE90 != nil:
+		return fmt.Sprintf("%+.2f %% would be found with 90 %% probability", 100**f.Interval.MDE90)
+	case f.Noise != nil:
+		return fmt.Sprintf("%+.2f %% would be found with 90 %% probability, by the calibration of %s", 100*f.Noise.MDE90, f.Noise.Recorded)
+	}
+	return ""
 }
 
 // movement is "base → head" with units.

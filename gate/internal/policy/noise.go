@@ -1,0 +1,28 @@
+package policy
+
+import "github.com/kernelgate/gate/gate/internal/compare"
+
+// addNoise says of a time that passes what would have been found, by a
+// calibration where the times themselves do not tell. Unchanged code was not
+// put to a test that could have found anything.
+func (j *judge) addNoise(r Rule, c *CaseFacts, f *Finding) {
+	unchanged := r.MaxRegression.Set && !j.kernel.timed()
+	if f.Status != Pass || unchanged || c.Calibration == nil || f.Interval != nil && f.Interval.MDE90 != nil {
+		return
+	}
+	limits := j.policy.Limits
+	if r.MaxRegression.Set {
+		var err error
+		if limits, err = j.policy.timeLimits(r, f.Base.Number); err != nil {
+			return // a floor that is no share of the base's time
+		}
+	}
+	blocks, err := compare.AABlocks(c.Calibration.Samples, regime(r.Metric))
+	if err != nil {
+		return
+	}
+	found, err := compare.Calibrate(blocks, limits, compare.SequentialPlan(), max(1, len(j.times)))
+	if err == nil && found.MDE90 != nil {
+		f.Noise = &Noise{MDE90: *found.MDE90, Recorded: c.Calibration.Provenance.Recorded}
+	}
+}
