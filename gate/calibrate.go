@@ -103,7 +103,7 @@ func showCalibration(w io.Writer, c *check.Calibration, format string) error {
 	fmt.Fprintf(&b, "machine: %s (%s)\n", report.Clean(c.Description, false), report.Clean(c.Machine, false))
 	fmt.Fprintf(&b, "run: %d blocks of 8 launches, %d discarded; a launch of all kernels takes %.2f s\n", c.Blocks, c.Discarded, c.LaunchSeconds)
 	budget := time.Duration(c.BudgetSeconds * float64(time.Second))
-	fmt.Fprintf(&b, "budget: %s pays for %d pairs; a change to all kernels asks %d questions\n", budget, c.BudgetPairs, c.Tests)
+	fmt.Fprintf(&b, "budget: %s pays for %d pairs; questions of a change to all of them: %d\n", budget, c.BudgetPairs, c.Tests)
 	fmt.Fprintf(&b, "%d of %d rows can be gated\n", gateable, len(c.Kernels))
 	_, err := io.WriteString(w, b.String())
 	return err

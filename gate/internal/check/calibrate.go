@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/gate/gate/internal/collect"
 	"github.com/kernelgate/gate/gate/internal/compare"
@@ -157,6 +158,29 @@ func (c *Calibration) plan() (compare.Plan, bool) {
 	}
 	p.Looks = p.Looks[:max(1, n)]
 	return p, n > 0
+}
+
+// calibrationAge is how long an A/A run speaks for its machine. Drivers, rooms
+// and neighbours change.
+const calibrationAge = 30 * 24 * time.Hour
+
+// calibration is a recent A/A run of the head's code on the machine of a case,
+// else of the base's; nil where there is none.
+func (j *job) calibration(s *kase) *evidence.Record {
+	for _, a := range []evidence.Address{s.head, s.base} {
+		if !a.Known() {
+			continue
+		}
+		r, err := j.stores.get(evidence.Calibration, a, nil)
+		if err != nil || r.AA == nil || r.Failure != nil {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, r.Provenance.Recorded)
+		if age := j.Now().Sub(at); err == nil && age >= 0 && age <= calibrationAge {
+			return r
+		}
+	}
+	return nil
 }
 
 // A question is one state of the caches with the limits that rules put on it.

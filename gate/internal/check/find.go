@@ -184,6 +184,9 @@ func (j *job) recall(s *kase) int {
 			f.Latency.Head = alone // a figure to show, not a comparison
 		}
 	}
+	if s.needs.calibration && s.key != "" {
+		f.Calibration = j.calibration(s)
+	}
 	return found
 }
 

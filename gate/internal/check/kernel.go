@@ -35,7 +35,7 @@ type kase struct {
 	skipped bool // a tier that failed makes the later ones a waste
 }
 
-type needs struct{ profile, latency, experiment, baseProfile bool }
+type needs struct{ profile, latency, experiment, baseProfile, calibration bool }
 
 type slot struct{ name, arch string }
 
@@ -152,6 +152,7 @@ func (j *job) needed(k *kernel) needs {
 		case evidence.Latency:
 			n.latency = n.latency || !compares
 			n.experiment = n.experiment || compares
+			n.calibration = n.calibration || compares || r.Limit.Set
 		}
 	}
 	return n
