@@ -125,3 +125,10 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 		t.Errorf("a device that is gone: %v, %d kept", err, len(*kept))
 	}
 }
+
+func TestCalibrateRefusesOneNameForTwoArtifacts(t *testing.T) {
+	c, _ := fake(t, timesOf(""))
+	if _, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small"), unit("op/a", "small")}, 10); err == nil || !strings.Contains(err.Error(), "two architectures") {
+		t.Errorf("%v", err)
+	}
+}
