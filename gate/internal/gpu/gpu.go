@@ -1,8 +1,9 @@
 // Package gpu knows the GPUs of this machine: what they are, what state they
 // are in, who else uses them, and who may measure on them.
 //
-// It reads nvidia-smi and the driver's files under /proc, and does no GPU
-// work. What a driver does not tell is a named absence, never 0.
+// It asks NVML, the driver's management library, or else nvidia-smi, reads the
+// driver's files under /proc, and does no GPU work. What a driver does not tell
+// is a named absence, never 0.
 package gpu
 
 import (
@@ -14,7 +15,7 @@ import (
 
 // Errors that a caller tells apart.
 var (
-	ErrNoDriver = errors.New("no working NVIDIA driver") // no nvidia-smi, or it cannot talk to the driver
+	ErrNoDriver = errors.New("no working NVIDIA driver") // neither NVML nor nvidia-smi is here, or the one asked cannot talk to the driver
 	ErrNoDevice = errors.New("the NVIDIA driver sees no GPU")
 )
 
@@ -41,9 +42,11 @@ type Device struct {
 	MemoryUsed  Reading  `json:"memory_used_mib"`
 	Utilization Reading  `json:"utilization_percent"`
 	Throttle    Throttle `json:"throttle"`
+
+	Source Source `json:"source,omitempty"` // who told all this
 }
 
-// Fault is what nvidia-smi says instead of readings when a GPU is lost or
+// Fault is what the driver says instead of readings when a GPU is lost or
 // needs a reset, "" when it says nothing of the kind.
 func (d *Device) Fault() string {
 	for _, r := range d.readings() {

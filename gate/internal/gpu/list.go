@@ -51,6 +51,14 @@ const maxDevices = 1024
 
 // List returns the GPUs that the driver shows, by index.
 func List(ctx context.Context) ([]Device, error) {
+	list, err := firstAnswer(ctx, nvmlDevices, smiDevices)
+	if err != nil {
+		return nil, fmt.Errorf("list GPUs: %w", err)
+	}
+	return list, nil
+}
+
+func smiDevices(ctx context.Context) ([]Device, error) {
 	asked := slices.Clone(fields)
 	for {
 		out, err := smi(ctx, "--query-gpu="+names(asked), "--format=csv,noheader,nounits")
@@ -58,7 +66,7 @@ func List(ctx context.Context) ([]Device, error) {
 			return parseDevices(out, asked)
 		}
 		if asked, err = withoutRefused(asked, err); err != nil {
-			return nil, fmt.Errorf("list GPUs: %w", err)
+			return nil, err
 		}
 	}
 }
@@ -108,27 +116,29 @@ func parseDevices(out string, asked []field) ([]Device, error) {
 		}
 		d, err := parseDevice(line, asked)
 		if err != nil {
-			return nil, fmt.Errorf("list GPUs: line %d of nvidia-smi: %w", n, err)
+			return nil, fmt.Errorf("line %d of nvidia-smi: %w", n, err)
 		}
 		if seen[d.UUID] {
-			return nil, fmt.Errorf("list GPUs: line %d of nvidia-smi: %s is listed twice", n, d.UUID)
+			return nil, fmt.Errorf("line %d of nvidia-smi: %s is listed twice", n, d.UUID)
 		}
 		seen[d.UUID] = true
 		if list = append(list, d); len(list) > maxDevices {
-			return nil, fmt.Errorf("list GPUs: nvidia-smi lists more than %d", maxDevices)
+			return nil, fmt.Errorf("nvidia-smi lists more than %d", maxDevices)
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("list GPUs: %w", ErrNoDevice)
+		return nil, ErrNoDevice
 	}
-	slices.SortFunc(list, func(a, b Device) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
-	})
+	slices.SortFunc(list, byIndex)
 	return list, nil
 }
 
+func byIndex(a, b Device) int {
+	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
+}
+
 func parseDevice(line string, asked []field) (Device, error) {
-	d := Device{MIG: Absent, Persistence: Absent}
+	d := Device{MIG: Absent, Persistence: Absent, Source: SMI}
 	cells := strings.Split(strings.TrimSpace(line), ",")
 	if len(cells) != len(asked) {
 		return Device{}, fmt.Errorf("%d columns, want %d: %s", len(cells), len(asked), printable(line, 120))
@@ -205,8 +215,7 @@ func parseSwitch(s string) (Switch, error) {
 	return Absent, fmt.Errorf("%q is neither Enabled nor Disabled", printable(s, 40))
 }
 
-// parseReasons reads the bit mask of clocks_event_reasons.active. A bit that
-// has no name here is still a reason.
+// parseReasons reads the bit mask of clocks_event_reasons.active.
 func parseReasons(s string) (Throttle, error) {
 	if why, is := unavailable(s); is {
 		return Throttle{Why: why}, nil
@@ -216,6 +225,12 @@ func parseReasons(s string) (Throttle, error) {
 	if !ok || err != nil {
 		return Throttle{}, fmt.Errorf("%q is no bit mask", printable(s, 40))
 	}
+	return reasons(mask), nil
+}
+
+// reasons names the bits of a mask of clock event reasons. A bit that has no
+// name here is still a reason.
+func reasons(mask uint64) Throttle {
 	t := Throttle{Known: true}
 	for bit := range 64 {
 		if mask&(1<<bit) == 0 {
@@ -228,7 +243,7 @@ func parseReasons(s string) (Throttle, error) {
 		t.Active = append(t.Active, name)
 	}
 	slices.Sort(t.Active)
-	return t, nil
+	return t
 }
 
 var uuidForm = regexp.MustCompile(`^(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]{7,99}$`)

@@ -24,9 +24,20 @@ const maxProcesses = 65536
 // container the driver may hide processes of the host, so an empty list is no
 // proof that nobody is there; a device's utilization and memory tell more.
 func Processes(ctx context.Context) ([]Process, error) {
-	out, err := smi(ctx, "--query-compute-apps=gpu_uuid,pid,process_name,used_memory", "--format=csv,noheader,nounits")
+	list, err := firstAnswer(ctx, nvmlProcesses, smiProcesses)
 	if err != nil {
 		return nil, fmt.Errorf("list GPU processes: %w", err)
+	}
+	slices.SortFunc(list, func(a, b Process) int {
+		return cmp.Or(cmp.Compare(a.UUID, b.UUID), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Name, b.Name))
+	})
+	return list, nil
+}
+
+func smiProcesses(ctx context.Context) ([]Process, error) {
+	out, err := smi(ctx, "--query-compute-apps=gpu_uuid,pid,process_name,used_memory", "--format=csv,noheader,nounits")
+	if err != nil {
+		return nil, err
 	}
 	var list []Process
 	n := 0
@@ -37,15 +48,12 @@ func Processes(ctx context.Context) ([]Process, error) {
 		}
 		p, err := parseProcess(line)
 		if err != nil {
-			return nil, fmt.Errorf("list GPU processes: line %d of nvidia-smi: %w", n, err)
+			return nil, fmt.Errorf("line %d of nvidia-smi: %w", n, err)
 		}
 		if list = append(list, p); len(list) > maxProcesses {
-			return nil, fmt.Errorf("list GPU processes: nvidia-smi lists more than %d", maxProcesses)
+			return nil, fmt.Errorf("nvidia-smi lists more than %d", maxProcesses)
 		}
 	}
-	slices.SortFunc(list, func(a, b Process) int {
-		return cmp.Or(cmp.Compare(a.UUID, b.UUID), cmp.Compare(a.PID, b.PID), cmp.Compare(a.Name, b.Name))
-	})
 	return list, nil
 }
 

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden parts of testdata")
 
 // fakeSMI puts a program named nvidia-smi alone on PATH, next to what a shell
-// script needs.
+// script needs, and sees to it that NVML is not asked.
 func fakeSMI(t *testing.T, body string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,6 +24,7 @@ func fakeSMI(t *testing.T, body string) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	t.Setenv(EnvNVML, "off")
 }
 
 // say is a shell line that prints a text.
@@ -168,6 +169,7 @@ func TestNoSMI(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv(EnvNVML, "off")
 	if _, err := List(context.Background()); !errors.Is(err, ErrNoDriver) {
 		t.Errorf("error %v", err)
 	}
