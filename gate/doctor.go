@@ -16,6 +16,8 @@ func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "say what is here, what is missing, and how to get it",
+		Description: "The state of GPUs is asked of NVML, and of nvidia-smi where NVML is unavailable;\n" +
+			"GATE_NVML=off asks nvidia-smi alone.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "policy", Value: "policies.yaml", Usage: "the policy `FILE`"},
 			&cli.StringFlag{Name: "store", Value: "kernels/evidence", Usage: "the `FOLDER` of recorded evidence"},

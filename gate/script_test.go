@@ -154,6 +154,7 @@ func setup(env *testscript.Env) error {
 		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
 		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z",
 		"SKELETON": filepath.Join(mustGetwd(), "testdata", "script", "repo"), "SYSTEM_PATH": systemPath(),
+		"GATE_NVML": "off", // the machine's own GPUs are not the scripts'
 	} {
 		env.Setenv(name, value)
 	}

@@ -86,7 +86,7 @@ func TestDamagedEvidenceIsMissingWithItsReason(t *testing.T) {
 	j.Force = true
 	times := recordAt("c1", "")
 	times.Tier = evidence.Latency
-	mustPut(t, j.stores.local, times)
+	mustPut(t, j.stores.shared, times)
 	if a := arm(); a.Record == nil {
 		t.Errorf("forced: exact evidence is not set aside: %+v", a)
 	}

@@ -82,6 +82,7 @@ func (m machine) smi(gpus, processes string) {
 func (m machine) examine(change func(*Options)) Report {
 	m.t.Helper()
 	m.t.Setenv("PATH", m.path("bin")+":/usr/bin:/bin")
+	m.t.Setenv(gpu.EnvNVML, "off")
 	o := Options{
 		Env: func(name string) string {
 			return map[string]string{"PATH": m.path("bin"), "CUDA_HOME": m.path("cuda")}[name]
