@@ -84,7 +84,7 @@ func sharedMetrics() []definition {
 			everywhere(sum(ideal))},
 		{Metric{"ncu.shared_wavefronts_excessive", "", Lower, Sum,
 			"Wavefronts of shared-memory instructions beyond the ideal, which conflicting addresses cause."},
-			everywhere(sum("derived__memory_l1_wavefronts_shared_excessive"), less(wavefronts, ideal))},
+			everywhere(sum("derived__memory_l1_wavefronts_shared_excessive"), less(1, wavefronts, ideal))},
 	}
 }
 
@@ -150,26 +150,28 @@ func tensorMetrics() []definition {
 				tu102: {sum(pipe)}, ga100: {sum(pipe)}, ga10x: {sum(pipe)}, ad10x: {sum(pipe)},
 				gh100: {greatest(types, dmma)}, gb100: {greatest(pipe, tc)}, gb20x: {sum(pipe)},
 			}},
+		// On Hopper the counters by kind of number hold wgmma too, once for each
+		// of its four warps, and op_gmma counts those again (testdata/gpu).
 		{Metric{"ncu.tensor_instructions", "inst", Neither, Sum,
 			"Warp-level matrix instructions of all kinds; instructions of different kinds do different amounts of work."},
 			map[chip][]formula{
-				tu102: {sum(hmma, imma)}, ga100: {less(hmma, imma, fp64, hfma2)},
+				tu102: {sum(hmma, imma)}, ga100: {less(1, hmma, imma, fp64, hfma2)},
 				ga10x: {sum(hmma, imma)}, ad10x: {sum(hmma, imma)},
-				gh100: {less(hmma, imma, fp64, gmma, hfma2)},
+				gh100: {less(1, hmma, imma, fp64, hfma2)},
 				gb100: {sum(sub+"hmma.sum", sub+"imma.sum", sub+"dmma.sum", "sm__inst_executed_pipe_tc.sum")},
 				gb20x: {sum(sub+"hmma.sum", sub+"imma.sum")},
 			}},
 		{Metric{"ncu.tensor_mma_instructions", "inst", Neither, Sum,
 			"Matrix instructions issued by one warp (mma, wmma)."},
 			map[chip][]formula{
-				tu102: {sum(hmma, imma)}, ga100: {less(hmma, imma, fp64, hfma2)},
+				tu102: {sum(hmma, imma)}, ga100: {less(1, hmma, imma, fp64, hfma2)},
 				ga10x: {sum(hmma, imma)}, ad10x: {sum(hmma, imma)},
-				gh100: {less(hmma, imma, fp64, hfma2)},
+				gh100: {less(2, hmma, imma, fp64, hfma2, gmma)},
 				gb100: {sum(sub+"hmma.sum", sub+"imma.sum", sub+"dmma.sum")},
 				gb20x: {sum(sub+"hmma.sum", sub+"imma.sum")},
 			}},
 		{Metric{"ncu.tensor_wgmma_instructions", "inst", Neither, Sum,
-			"Matrix instructions issued by a warp group (wgmma)."},
+			"Matrix instructions issued by a warp group (wgmma), once for each of its four warps."},
 			on([]chip{gh100}, sum(gmma))},
 		{Metric{"ncu.tensor_tcgen05_instructions", "inst", Neither, Sum,
 			"Instructions of the fifth-generation tensor core (tcgen05)."},

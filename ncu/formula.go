@@ -12,7 +12,7 @@ const (
 	sumOf   operation = iota // all added
 	maxOf                    // the greatest
 	ratioOf                  // the first divided by the second
-	lessOf                   // all but the last added, less the last
+	lessOf                   // the first ones added, the last ones taken off
 )
 
 // A formula computes a catalogue metric from counters of one launch.
@@ -20,12 +20,15 @@ type formula struct {
 	op       operation
 	factor   float64
 	counters []string
+	off      int // of lessOf: how many of the last are taken off
 }
 
-func sum(counters ...string) formula      { return formula{sumOf, 1, counters} }
-func greatest(counters ...string) formula { return formula{maxOf, 1, counters} }
-func ratio(a, b string) formula           { return formula{ratioOf, 1, []string{a, b}} }
-func less(counters ...string) formula     { return formula{lessOf, 1, counters} }
+func sum(counters ...string) formula      { return formula{sumOf, 1, counters, 0} }
+func greatest(counters ...string) formula { return formula{maxOf, 1, counters, 0} }
+func ratio(a, b string) formula           { return formula{ratioOf, 1, []string{a, b}, 0} }
+
+// less takes the last so many counters off the sum of the others.
+func less(off int, counters ...string) formula { return formula{lessOf, 1, counters, off} }
 
 func times(factor float64, f formula) formula {
 	f.factor *= factor
@@ -68,7 +71,7 @@ func (f formula) join(acc, n float64, i int) float64 {
 		return math.Max(acc, n)
 	case f.op == ratioOf:
 		return acc / n
-	case f.op == lessOf && i == len(f.counters)-1:
+	case f.op == lessOf && i >= len(f.counters)-f.off:
 		return acc - n
 	}
 	return acc + n

@@ -71,58 +71,7 @@ func TestGPUCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rep.Launches) != 5 {
-		t.Fatalf("%d launches, want 5", len(rep.Launches))
-	}
-	kernels := make(map[string]map[string]float64)
-	for _, l := range rep.Launches {
-		kernel, _, _ := strings.Cut(l.Key, "(")
-		kernels[kernel] = make(map[string]float64)
-		for _, name := range names {
-			v, err := Derive("9.0", l, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, none := unavailable[name]; none == (v.Kind == Number) {
-				t.Errorf("%s %s: %+v", kernel, name, v)
-			}
-			kernels[kernel][name] = v.Number
-			t.Logf("%s %s = %s", kernel, name, show(v))
-		}
-	}
-	checkProbe(t, kernels)
-}
-
-func checkProbe(t *testing.T, kernels map[string]map[string]float64) {
-	const blocks, rounds, warps = 132, 4096, 4
-	exact := func(kernel, metric string, want float64) {
-		t.Helper()
-		if got, ok := kernels[kernel][metric]; !ok || got != want {
-			t.Errorf("%s %s = %v (%v), want %v", kernel, metric, got, ok, want)
-		}
-	}
-	above := func(kernel, metric string, bound float64) {
-		t.Helper()
-		if got := kernels[kernel][metric]; !(got > bound) {
-			t.Errorf("%s %s = %v, want more than %v", kernel, metric, got, bound)
-		}
-	}
-	// One 16x16x16 product is two instructions.
-	exact("probe_mma", "ncu.tensor_mma_instructions", 2*rounds*warps*blocks)
-	exact("probe_mma", "ncu.tensor_wgmma_instructions", 0)
-	exact("probe_wgmma", "ncu.tensor_mma_instructions", 0)
-	above("probe_wgmma", "ncu.tensor_wgmma_instructions", 0)
-	above("probe_mma", "ncu.tensor_pipe_utilization", 1)
-	above("probe_wgmma", "ncu.tensor_pipe_utilization", 1)
-	for _, k := range []string{"probe_conflicts", "probe_plain", "probe_local"} {
-		exact(k, "ncu.tensor_pipe_utilization", 0)
-		exact(k, "ncu.tensor_instructions", 0)
-	}
-	exact("probe_conflicts", "ncu.shared_wavefronts", 33*32*blocks)
-	exact("probe_conflicts", "ncu.shared_wavefronts_excessive", 33*31*blocks)
-	exact("probe_plain", "ncu.shared_bank_conflicts", 0)
-	exact("probe_plain", "ncu.local_bytes", 0)
-	above("probe_local", "ncu.local_bytes", 0)
+	checkLaunches(t, rep, names, unavailable)
 }
 
 // TestGPUReport compares every value of a report with ncu's own raw page of it,

@@ -7,17 +7,40 @@
 
 constexpr int kBlocks = 132, kRounds = 4096;
 
-// Matrix instructions of one warp.
-__global__ void probe_mma(float* out) {
+// Products of one warp, 16 x 16 x 16, two instructions each. b comes from memory
+// and all sums are used: otherwise the compiler drops one as a copy of the other.
+template <class In, class Out>
+__device__ void products(float* out) {
   using namespace nvcuda;
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
-  wmma::fill_fragment(a, __float2half(threadIdx.x & 1));
-  wmma::fill_fragment(b, __float2half(1.0f));
-  wmma::fill_fragment(c, 0.0f);
+  __shared__ In b_values[16 * 16];
+  for (int i = threadIdx.x; i < 16 * 16; i += blockDim.x) b_values[i] = In(i & 3);
+  __syncthreads();
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, In, wmma::row_major> a;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, In, wmma::col_major> b;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, Out> c;
+  wmma::fill_fragment(a, In(threadIdx.x & 1));
+  wmma::load_matrix_sync(b, b_values, 16);
+  wmma::fill_fragment(c, Out(0));
   for (int i = 0; i < kRounds; ++i) wmma::mma_sync(c, a, b, c);
-  out[blockIdx.x * blockDim.x + threadIdx.x] = c.x[0];
+  float sum = 0;
+  for (int i = 0; i < c.num_elements; ++i) sum += c.x[i];
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+__global__ void probe_mma(float* out) { products<half, float>(out); }
+__global__ void probe_mma_int(float* out) { products<signed char, int>(out); }
+
+// Products in double precision, 8 x 8 x 4.
+__global__ void probe_mma_double(float* out) {
+  using namespace nvcuda;
+  wmma::fragment<wmma::matrix_a, 8, 8, 4, double, wmma::row_major> a;
+  wmma::fragment<wmma::matrix_b, 8, 8, 4, double, wmma::col_major> b;
+  wmma::fragment<wmma::accumulator, 8, 8, 4, double> c;
+  wmma::fill_fragment(a, double(threadIdx.x & 1));
+  wmma::fill_fragment(b, 1.0);
+  wmma::fill_fragment(c, 0.0);
+  for (int i = 0; i < kRounds; ++i) wmma::mma_sync(c, a, b, c);
+  out[blockIdx.x * blockDim.x + threadIdx.x] = c.x[0] + c.x[1];
 }
 
 // A shared-memory matrix descriptor without swizzle.
@@ -26,29 +49,37 @@ __device__ uint64_t descriptor(const void* p) {
   return ((address & 0x3ffff) >> 4) | (uint64_t(128 >> 4) << 16) | (uint64_t(256 >> 4) << 32);
 }
 
-// Matrix instructions of a warp group: 64 x 16 x 16 in half precision.
-__global__ void probe_wgmma(float* out) {
+// Matrix instructions of a warp group; its arguments are 32 bytes a row.
 #if __CUDA_ARCH_FEAT_SM90_ALL
-  __shared__ alignas(128) half a[64 * 16], b[16 * 16];
-  for (int i = threadIdx.x; i < 64 * 16; i += blockDim.x) a[i] = __float2half(1.0f);
-  for (int i = threadIdx.x; i < 16 * 16; i += blockDim.x) b[i] = __float2half(1.0f);
-  __syncthreads();
-  asm volatile("fence.proxy.async;" ::: "memory");
-  uint64_t da = descriptor(a), db = descriptor(b);
-  float d[8] = {};
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  for (int i = 0; i < kRounds; ++i) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, 1, 1, 1, 0, 0;\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
-        : "l"(da), "l"(db));
-    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+#define PROBE_WGMMA(name, instruction, type, constraint, scales)                                                   \
+  __global__ void name(float* out) {                                                                               \
+    __shared__ alignas(128) int a[64 * 8], b[16 * 8];                                                              \
+    for (int i = threadIdx.x; i < 64 * 8; i += blockDim.x) a[i] = 0;                                               \
+    for (int i = threadIdx.x; i < 16 * 8; i += blockDim.x) b[i] = 0;                                               \
+    __syncthreads();                                                                                               \
+    asm volatile("fence.proxy.async;" ::: "memory");                                                               \
+    uint64_t da = descriptor(a), db = descriptor(b);                                                               \
+    type d[8] = {};                                                                                                \
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");                                                        \
+    for (int i = 0; i < kRounds; ++i) {                                                                            \
+      asm volatile("wgmma.mma_async.sync.aligned." instruction " {%0,%1,%2,%3,%4,%5,%6,%7}, %8, %9, 1" scales ";\n" \
+                   : "+" constraint(d[0]), "+" constraint(d[1]), "+" constraint(d[2]), "+" constraint(d[3]),       \
+                     "+" constraint(d[4]), "+" constraint(d[5]), "+" constraint(d[6]), "+" constraint(d[7])        \
+                   : "l"(da), "l"(db));                                                                            \
+      asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");             \
+    }                                                                                                              \
+    float sum = 0;                                                                                                 \
+    for (type x : d) sum += x;                                                                                     \
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;                                                              \
   }
-  float sum = 0;
-  for (float x : d) sum += x;
-  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+#else
+#define PROBE_WGMMA(name, instruction, type, constraint, scales) \
+  __global__ void name(float*) {}
 #endif
-}
+
+PROBE_WGMMA(probe_wgmma, "m64n16k16.f32.f16.f16", float, "f", ", 1, 1, 0, 0")
+PROBE_WGMMA(probe_wgmma_fp8, "m64n16k32.f32.e4m3.e4m3", float, "f", ", 1, 1")
+PROBE_WGMMA(probe_wgmma_int, "m64n16k32.s32.s8.s8", int, "r", "")
 
 // Each request of a warp hits one bank 32 times: 31 wavefronts too many.
 __global__ void probe_conflicts(float* out) {
@@ -80,7 +111,11 @@ int main() {
   float* out;
   if (cudaMalloc(&out, kBlocks * 128 * sizeof(float)) != cudaSuccess) return 1;
   probe_mma<<<kBlocks, 128>>>(out);
+  probe_mma_int<<<kBlocks, 128>>>(out);
+  probe_mma_double<<<kBlocks, 128>>>(out);
   probe_wgmma<<<kBlocks, 128>>>(out);
+  probe_wgmma_fp8<<<kBlocks, 128>>>(out);
+  probe_wgmma_int<<<kBlocks, 128>>>(out);
   probe_conflicts<<<kBlocks, 32>>>(out);
   probe_plain<<<kBlocks, 128>>>(out);
   probe_local<<<kBlocks, 128>>>(out, 3);
