@@ -47,10 +47,23 @@
 //     half-precision fma that sets registers, so that kernels without any matrix
 //     instruction show some use of the tensor pipe. The catalogue uses the
 //     counter by instruction type, which counts mma and wgmma alike.
+//   - On Hopper, sm__inst_executed_pipe_tensor_op_hmma and op_imma hold wgmma as
+//     well as mma, and op_gmma counts wgmma again. Their sum counts it twice.
 //   - Kernel names hold hashes, clone numbers, versions and source lines that
 //     change without the code. NameKey takes them out.
 //   - A .ncu-rep embeds the host's name, paths, network addresses, the command line and
 //     the machine code. Nothing of that is kept or returned.
+//
+// # Checked on a GPU
+//
+// testdata/gpu/probe.cu has one kernel for each thing to be told apart: mma and
+// wgmma of several number types, bank conflicts, local memory, none of them. The
+// tests of build tag gpu hold the catalogue against it, and ReadReport against
+// ncu's own raw page of the same report, value by value; a recording of the former
+// is replayed everywhere. On an NVIDIA H200 (driver 580.159.04, CUDA 13.0.88, ncu
+// 2025.3.1.0), go test -tags gpu -run GPU -v ./ncu, a report of nine launches with
+// --set full: 20,043 of 20,043 values equal, in 0.09 s against 0.77 s of ncu
+// --import, one run each.
 //
 // The package prints and runs nothing. It cannot read the text page, the source
 // page, --print-summary and .ncu-repz; their refusal says what to do instead.
