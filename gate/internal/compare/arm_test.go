@@ -92,7 +92,7 @@ func TestProve(t *testing.T) {
 	faster := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, -0.05)}
 	collapsed := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, -0.95)}
 	invalid := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{} })
-	constant := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{5e4, 5e4} })
+	constant := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{Typical: 5e4, Mean: 5e4} })
 	for _, c := range []struct {
 		name  string
 		e     Experiment

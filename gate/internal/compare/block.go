@@ -112,13 +112,13 @@ func NewBlock(order Order, launches [blockSize]Launch) (Block, error) {
 	return b, nil
 }
 
-// valid reports the first launch of a block that cannot be used.
-func (b Block) valid() error {
+// valid reports the first launch of a block in which a metric cannot be used.
+func (b Block) valid(metrics []Metric) error {
 	for i := range perArm {
-		if err := b.Base[i].Valid(); err != nil {
+		if err := b.Base[i].validFor(metrics); err != nil {
 			return fmt.Errorf("base launch %d: %w", i, err)
 		}
-		if err := b.Head[i].Valid(); err != nil {
+		if err := b.Head[i].validFor(metrics); err != nil {
 			return fmt.Errorf("head launch %d: %w", i, err)
 		}
 	}

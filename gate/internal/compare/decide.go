@@ -45,7 +45,7 @@ type MetricOutcome struct {
 	PPass      float64 `json:"p_pass"`
 	PImproved  float64 `json:"p_improved"`
 	// MDE90 is the effect that the whole plan would find with 90 % probability
-	// at this noise; nil where it cannot find any.
+	// at this noise; nil where it cannot find any, and against a reference.
 	MDE90 *float64 `json:"mde90"`
 	Modes *Modes   `json:"modes,omitempty"`
 }
@@ -100,7 +100,7 @@ func (t test) outcome(e Experiment, red float64, tests int, plan Plan) MetricOut
 		PRegressed: last(t.regressed), PPass: last(t.passed), PImproved: t.improved,
 		Modes: findModes(e.Blocks, t.metric),
 	}
-	if effect, ok := detectable(residuals(e.Blocks, t.metric), e.Limits, plan, tests); ok {
+	if effect, ok := detectable(residuals(e.Blocks, t.metric), e.Limits, plan, tests); ok && !e.Limits.Reference {
 		m.MDE90 = &effect
 	}
 	return m
@@ -146,25 +146,37 @@ func (o Outcome) detail(plan Plan) string {
 	case Collapse:
 		return fmt.Sprintf("at least %.0f %% faster without an explanation, which is how a kernel looks that does nothing: %s", -100*collapseBelow, o.figures())
 	case AboveTolerance:
+		if o.Limits.Reference {
+			return fmt.Sprintf("above the limit of %s the reference's time: %s", o.effect(o.Limits.Tolerance), o.figures())
+		}
 		return fmt.Sprintf("slower than the tolerance of %s: %s", percent(o.Limits.Tolerance), o.figures())
 	case BelowDetect:
-		return fmt.Sprintf("proven below %s: %s", percent(o.Limits.Detect), o.figures())
+		return fmt.Sprintf("proven below %s: %s", o.effect(o.Limits.Detect), o.figures())
 	case Faster:
 		return fmt.Sprintf("faster by more than %s: %s", percent(o.Limits.Tolerance), o.figures())
 	}
 	if o.Pairs >= plan.lastPairs() {
 		need = "; the plan is used up" + need
 	}
-	return fmt.Sprintf("neither above %s nor below %s is proven: %s%s", percent(o.Limits.Tolerance), percent(o.Limits.Detect), o.figures(), need)
+	return fmt.Sprintf("neither above %s nor below %s is proven: %s%s", o.effect(o.Limits.Tolerance), o.effect(o.Limits.Detect), o.figures(), need)
 }
 
 // figures lists estimate and interval of each metric.
 func (o Outcome) figures() string {
 	var parts []string
 	for _, m := range o.Metrics {
-		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Metric, percent(m.Estimate), percent(m.Low), percent(m.High)))
+		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Metric, o.effect(m.Estimate), o.effect(m.Low), o.effect(m.High)))
 	}
 	return strings.Join(parts, ", ") + fmt.Sprintf(" after %d pairs", o.Pairs)
+}
+
+// effect writes a relative effect in percent, and against a reference as a
+// multiple of its time.
+func (o Outcome) effect(e float64) string {
+	if o.Limits.Reference {
+		return fmt.Sprintf("%.4g ×", 1+e)
+	}
+	return percent(e)
 }
 
 // percent writes a relative effect with its sign.

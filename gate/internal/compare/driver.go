@@ -197,7 +197,7 @@ func (d *Driver) Add(step Step, blocks map[string]Block, cost Cost) error {
 		if !ok {
 			return fmt.Errorf("block %d holds nothing of kernel %q", step.Number, name)
 		}
-		if err := b.valid(); err != nil {
+		if err := b.valid([]Metric{Typical, Mean}); err != nil {
 			return fmt.Errorf("block %d, kernel %q: %w", step.Number, name, err)
 		}
 	}

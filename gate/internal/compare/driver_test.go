@@ -229,7 +229,7 @@ func TestNewBlockSortsByArm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Block{Base: [4]Launch{{2, 2}, {3, 3}, {6, 6}, {8, 8}}, Head: [4]Launch{{1, 1}, {4, 4}, {5, 5}, {7, 7}}}
+	want := Block{Base: [4]Launch{{Typical: 2, Mean: 2}, {Typical: 3, Mean: 3}, {Typical: 6, Mean: 6}, {Typical: 8, Mean: 8}}, Head: [4]Launch{{Typical: 1, Mean: 1}, {Typical: 4, Mean: 4}, {Typical: 5, Mean: 5}, {Typical: 7, Mean: 7}}}
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("got %v, want %v", b, want)
 	}

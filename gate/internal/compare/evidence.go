@@ -70,3 +70,27 @@ func BaseTime(pilot []evidence.Sample, regime string, m Metric) (float64, error)
 	s, err := SummarizeArm(launches, m)
 	return s.Median, err
 }
+
+// NewSession summarises the samples of one job.
+func NewSession(samples []evidence.Sample) ([]evidence.SessionLaunch, error) {
+	var out []evidence.SessionLaunch
+	for _, s := range samples {
+		l, err := Summarize(s.BatchesNS)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, evidence.SessionLaunch{Regime: s.Regime, Typical: l.Typical, Mean: l.Mean})
+	}
+	return out, nil
+}
+
+// SessionOf is a recorded session in one regime.
+func SessionOf(s evidence.Session, regime string) Session {
+	var out Session
+	for _, l := range s.Launches {
+		if l.Regime == regime {
+			out.Launches = append(out.Launches, Launch{Typical: l.Typical, Mean: l.Mean})
+		}
+	}
+	return out
+}

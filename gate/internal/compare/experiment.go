@@ -27,6 +27,10 @@ func (e Experiment) metrics() []Metric {
 	return e.Metrics
 }
 
+// used are the metrics that every launch must hold. Typical and Mean are made
+// of all batches, so an odd one is an odd launch whatever is gated.
+func (e Experiment) used() []Metric { return append([]Metric{Typical, Mean}, e.metrics()...) }
+
 // pairs is the number of launches of each arm.
 func (e Experiment) pairs() int { return len(e.Blocks) * perArm }
 

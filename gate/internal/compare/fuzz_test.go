@@ -64,7 +64,7 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%d blocks are %s: %s", len(e.Blocks), o.Verdict, o.Detail)
 		}
 		for _, b := range e.Blocks {
-			if b.valid() != nil && o.Verdict != Inconclusive {
+			if b.valid([]Metric{Typical, Mean}) != nil && o.Verdict != Inconclusive {
 				t.Fatalf("unusable times are %s: %s", o.Verdict, o.Detail)
 			}
 		}

@@ -24,6 +24,10 @@ type Launch struct {
 	// Mean is the mean of all batches: the GPU time that is paid, tails and
 	// slow modes included.
 	Mean float64 `json:"mean"`
+	// P99 is the 99th percentile of the batches, interpolated between order
+	// statistics (type 7 of Hyndman and Fan): of few batches hardly less than
+	// the slowest. It is for advice; 0 is not measured.
+	P99 float64 `json:"p99,omitempty"`
 }
 
 // Summarize reduces the batch times of one launch (nanoseconds per call, one
@@ -50,17 +54,26 @@ func Summarize(batches []float64) (Launch, error) {
 	if err != nil {
 		return Launch{}, fmt.Errorf("%w: %w", ErrInvalidLaunch, err)
 	}
-	l := Launch{Typical: typical, Mean: mean}
+	l := Launch{Typical: typical, Mean: mean, P99: percentile(sorted, 0.99)}
 	return l, l.Valid()
 }
 
+// percentile interpolates a sorted sample linearly at rank (n−1)·p, from 0.
+func percentile(sorted []float64, p float64) float64 {
+	rank := p * float64(len(sorted)-1)
+	below := int(rank)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
+}
+
 // Valid reports why a launch cannot be used, or nil.
-func (l Launch) Valid() error {
-	if !usable(l.Typical) {
-		return fmt.Errorf("%w: typical is %v ns", ErrInvalidLaunch, l.Typical)
-	}
-	if !usable(l.Mean) {
-		return fmt.Errorf("%w: mean is %v ns", ErrInvalidLaunch, l.Mean)
+func (l Launch) Valid() error { return l.validFor([]Metric{Typical, Mean}) }
+
+func (l Launch) validFor(metrics []Metric) error {
+	for _, m := range metrics {
+		if t := m.of(l); !usable(t) {
+			return fmt.Errorf("%w: %s is %v ns", ErrInvalidLaunch, m, t)
+		}
 	}
 	return nil
 }
@@ -76,19 +89,21 @@ const (
 // usable holds for a time that can be one. Written so that NaN fails it.
 func usable(t float64) bool { return t >= shortest && t <= longest }
 
-// A Metric is one of the summaries of a launch that can be gated.
+// A Metric is one of the summaries of a launch.
 type Metric uint8
 
-// The two gated metrics. A kernel is red when one of them is, and green when
-// both are: Typical alone does not see a tail, Mean alone is noisy.
+// Typical and Mean are the gated metrics. A kernel is red when one of them is,
+// and green when both are: Typical alone does not see a tail, Mean alone is
+// noisy. P99 is advice.
 const (
 	Typical Metric = iota + 1
 	Mean
+	P99
 )
 
-var metricNames = map[Metric]string{Typical: "typical", Mean: "mean"}
+var metricNames = map[Metric]string{Typical: "typical", Mean: "mean", P99: "p99"}
 
-// String returns "typical" or "mean".
+// String returns "typical", "mean" or "p99".
 func (m Metric) String() string { return nameOf(metricNames, m) }
 
 // MarshalText writes the name; an unnamed metric is an error.
@@ -99,8 +114,11 @@ func (m *Metric) UnmarshalText(text []byte) error { return unmarshalName(metricN
 
 // of returns the metric's value in a launch.
 func (m Metric) of(l Launch) float64 {
-	if m == Mean {
+	switch m {
+	case Mean:
 		return l.Mean
+	case P99:
+		return l.P99
 	}
 	return l.Typical
 }

@@ -5,10 +5,11 @@ import "slices"
 // holmThreshold returns the largest p value that Holm's step-down procedure
 // rejects among all the given ones at level alpha, which bounds the
 // probability of any wrong rejection. Where none is rejected it is alpha/m,
-// which no p value reaches.
-func holmThreshold(ps []float64, alpha float64) float64 {
+// which no p value reaches. Elsewhere is the number of further tests, whose p
+// values count as 1.
+func holmThreshold(ps []float64, elsewhere int, alpha float64) float64 {
 	sorted := slices.Sorted(slices.Values(ps))
-	m := len(sorted)
+	m := len(sorted) + elsewhere
 	threshold := alpha / float64(max(1, m))
 	for i, p := range sorted {
 		step := alpha / float64(m-i)

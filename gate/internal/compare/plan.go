@@ -24,6 +24,10 @@ type Plan struct {
 	Beta float64 `json:"beta"`
 	// FDR is the share of wrong entries that the list of improvements may hold.
 	FDR float64 `json:"fdr"`
+	// Elsewhere is the number of tests of the same change that another call
+	// judges. Holm's procedure counts each as a test that rejects nothing, so
+	// that Alpha holds over all of them.
+	Elsewhere int `json:"elsewhere,omitempty"`
 }
 
 // maxLooks bounds the looks of a plan.
@@ -75,6 +79,9 @@ func (p Plan) Capped(pairs int) (Plan, error) {
 func (p Plan) Valid() error {
 	if len(p.Looks) == 0 || len(p.Looks) > maxLooks {
 		return fmt.Errorf("a plan needs 1 to %d looks, got %d", maxLooks, len(p.Looks))
+	}
+	if p.Elsewhere < 0 || p.Elsewhere > maxExperiments {
+		return fmt.Errorf("the number of tests elsewhere must be in [0, %d], got %d", maxExperiments, p.Elsewhere)
 	}
 	last, sum := 0, 0.0
 	for _, l := range p.Looks {

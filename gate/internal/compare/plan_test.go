@@ -82,7 +82,7 @@ func TestHolmAndBenjaminiHochberg(t *testing.T) {
 		{[]float64{0, 0.9}, 1, 1},
 	} {
 		holm, hoch := 0, 0
-		h, b := holmThreshold(c.ps, 0.05), benjaminiHochbergThreshold(c.ps, 0.05)
+		h, b := holmThreshold(c.ps, 0, 0.05), benjaminiHochbergThreshold(c.ps, 0.05)
 		for _, p := range c.ps {
 			if p <= h {
 				holm++

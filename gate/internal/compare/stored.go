@@ -35,6 +35,8 @@ type Stored struct {
 	Limits  Limits    `json:"limits"`
 	History []Session `json:"history"`
 	Now     Session   `json:"now"`
+	// Metrics are the gated ones; none means Typical and Mean.
+	Metrics []Metric `json:"metrics,omitempty"`
 }
 
 // StoredLimits are the default limits of stored mode, 0.5 % and 6 %: sessions
@@ -56,6 +58,8 @@ type StoredOutcome struct {
 // A StoredMetricOutcome belongs to one gated metric.
 type StoredMetricOutcome struct {
 	Metric   Metric  `json:"metric"`
+	Base     float64 `json:"base_ns"`  // geometric mean of the sessions
+	Head     float64 `json:"head_ns"`  // this session
 	Estimate float64 `json:"estimate"` // of this session against the mean of the history
 	Low      float64 `json:"low"`      // 95 % prediction interval
 	High     float64 `json:"high"`
@@ -87,7 +91,7 @@ func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 		seen[k.Name] = true
 		o := k.outcome()
 		outcomes = append(outcomes, o)
-		for i := range 2 { // both metrics count, measured or not
+		for i := range k.metrics() { // each counts, measured or not
 			p := 1.0
 			if i < len(o.Metrics) {
 				p = o.Metrics[i].PRegressed
@@ -95,7 +99,7 @@ func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 			ps = append(ps, p)
 		}
 	}
-	red := holmThreshold(ps, plan.Alpha)
+	red := holmThreshold(ps, plan.Elsewhere, plan.Alpha)
 	for i := range outcomes {
 		outcomes[i].judge(red, plan.Beta)
 	}
@@ -134,11 +138,13 @@ func (k Stored) outcome() StoredOutcome {
 		}
 	}
 	o.Advisory = len(k.History) < fewestSessions
-	for _, m := range []Metric{Typical, Mean} {
+	for _, m := range k.metrics() {
 		o.Metrics = append(o.Metrics, k.metric(m))
 	}
 	return o
 }
+
+func (k Stored) metrics() []Metric { return Experiment{Metrics: k.Metrics}.metrics() }
 
 // valid reports the first launch of a session that cannot be used.
 func (s Session) valid() error {
@@ -179,7 +185,9 @@ func (k Stored) metric(m Metric) StoredMetricOutcome {
 	if err != nil {
 		return o
 	}
-	shift := k.Now.value(m) - mean
+	now := k.Now.value(m)
+	shift := now - mean
+	o.Base, o.Head = math.Exp(mean), math.Exp(now)
 	o.Estimate, o.Low, o.High = relative(shift), relative(shift), relative(shift)
 	sd, err := stats.StandardDeviationSample(history)
 	if err != nil || !(sd > constantBelow) {
@@ -224,20 +232,21 @@ func (o *StoredOutcome) judge(red, beta float64) {
 		passed = passed && m.known && m.PPass <= beta
 		known = known && m.known
 		collapsed = collapsed || m.Estimate <= collapseBelow
-		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Metric, percent(m.Estimate), percent(m.Low), percent(m.High)))
+		parts = append(parts, fmt.Sprintf("%s %s (%s to %s; σ between sessions %.2f %%, between launches %.2f %%)",
+			m.Metric, percent(m.Estimate), percent(m.Low), percent(m.High), 100*m.SigmaSession, 100*m.SigmaLaunch))
 	}
 	figures := fmt.Sprintf("%s against %d sessions", strings.Join(parts, ", "), o.Sessions)
 	switch {
 	case o.Advisory:
 		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("%s; fewer than %d sessions are advice only", figures, fewestSessions)
 	case regressed:
-		o.Verdict, o.Reason, o.Detail = Regressed, AboveTolerance, figures
+		o.Verdict, o.Reason, o.Detail = Regressed, AboveTolerance, "slower than the sessions before: "+figures
 	case collapsed:
-		o.Reason, o.Detail = Collapse, figures
+		o.Reason, o.Detail = Collapse, "at least 90 % faster without an explanation: "+figures
 	case !known:
 		o.Reason, o.Detail = ZeroVariance, figures+"; all sessions gave the same time"
 	case passed:
-		o.Verdict, o.Reason, o.Detail = Pass, BelowDetect, figures
+		o.Verdict, o.Reason, o.Detail = Pass, BelowDetect, "proven below the effect to be found: "+figures
 	default:
 		o.Reason, o.Detail = Undecided, figures+"; measure base and head together to decide"
 	}

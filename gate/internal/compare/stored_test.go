@@ -46,7 +46,7 @@ func TestStored(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 0))
 	constant := make([]Session, 12)
 	for i := range constant {
-		constant[i] = Session{Launches: []Launch{{1e5, 1e5}, {1e5, 1e5}, {1e5, 1e5}}}
+		constant[i] = Session{Launches: []Launch{{Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}}}
 	}
 	broken := sessions(rng, 12, 0.005, 0.003)
 	broken[4].Launches[2].Mean = math.NaN()
@@ -66,7 +66,7 @@ func TestStored(t *testing.T) {
 		{"one session", sessions(rng, 1, 0.005, 0.003), session(rng, 0.005, 0.003, 0), Inconclusive, TooFewPairs, true},
 		{"no history", nil, session(rng, 0.005, 0.003, 0), Inconclusive, NotMeasured, false},
 		{"no launch", sessions(rng, 20, 0.005, 0.003), Session{}, Inconclusive, NotMeasured, false},
-		{"two launches", sessions(rng, 20, 0.005, 0.003), Session{Launches: []Launch{{1e5, 1e5}, {1e5, 1e5}}}, Inconclusive, InvalidLaunch, false},
+		{"two launches", sessions(rng, 20, 0.005, 0.003), Session{Launches: []Launch{{Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}}}, Inconclusive, InvalidLaunch, false},
 		{"NaN in the history", broken, session(rng, 0.005, 0.003, 0), Inconclusive, InvalidLaunch, false},
 		{"constant", constant, constant[0], Inconclusive, ZeroVariance, false},
 		{"constant, slower", constant, session(rng, 0, 0.001, 0.5), Inconclusive, ZeroVariance, false},

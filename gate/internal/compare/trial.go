@@ -35,7 +35,7 @@ type trial struct {
 func newTrial(e Experiment, plan Plan) trial {
 	t := trial{experiment: e}
 	for i, b := range e.Blocks {
-		if err := b.valid(); err != nil {
+		if err := b.valid(e.used()); err != nil {
 			t.invalid = fmt.Errorf("block %d, %w", i, err)
 			break
 		}
@@ -180,5 +180,5 @@ func thresholds(trials []trial, plan Plan) (red, faster float64, tests int) {
 			improved = append(improved, t.improvedP())
 		}
 	}
-	return holmThreshold(ps, plan.Alpha), benjaminiHochbergThreshold(improved, plan.FDR), len(ps)
+	return holmThreshold(ps, plan.Elsewhere, plan.Alpha), benjaminiHochbergThreshold(improved, plan.FDR), len(ps) + plan.Elsewhere
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -121,13 +121,26 @@ func (r *Record) validate() error {
 	}
 	for _, s := range samples {
 		for _, t := range s.BatchesNS {
-			if !(t > 0 && t <= maxDuration) || math.IsInf(t, 0) {
+			if !isTime(t) {
 				return fmt.Errorf("a batch time of %v ns is not a time", t)
+			}
+		}
+	}
+	for _, s := range r.Sessions {
+		if _, err := time.Parse(time.RFC3339, s.Recorded); err != nil {
+			return fmt.Errorf("a session is dated %q, which is no date", s.Recorded)
+		}
+		for _, l := range s.Launches {
+			if !isTime(l.Typical) || !isTime(l.Mean) {
+				return fmt.Errorf("a launch of the session of %s took %v ns, on average %v ns: that is no time", s.Recorded, l.Typical, l.Mean)
 			}
 		}
 	}
 	return nil
 }
+
+// isTime holds for a time of one call, in ns. Written so that NaN fails it.
+func isTime(t float64) bool { return t > 0 && t <= maxDuration }
 
 // maxDepth bounds the nesting of any JSON that gate reads.
 const maxDepth = 64

@@ -19,13 +19,15 @@ const Schema = "gate/evidence/v1"
 type Tier string
 
 // The tiers. Static needs no GPU and is rebuilt rather than stored. Calibration
-// is of the machine's noise and decides nothing.
+// is of the machine's noise and decides nothing. Sessions are the times of one
+// code in one job after another.
 const (
 	Static      Tier = "static"
 	Correctness Tier = "correctness"
 	Profile     Tier = "profile"
 	Latency     Tier = "latency"
 	Calibration Tier = "calibration"
+	Sessions    Tier = "sessions"
 )
 
 // An Identity says which code was measured: the code id covers the machine
@@ -113,6 +115,7 @@ type Record struct {
 	Samples    []Sample    `json:"samples,omitempty"`
 	Experiment *Experiment `json:"experiment,omitempty"`
 	AA         *AA         `json:"aa,omitempty"`
+	Sessions   []Session   `json:"sessions,omitempty"` // oldest first
 
 	Raw []Raw `json:"raw,omitempty"`
 }
@@ -155,6 +158,8 @@ type Failure struct {
 	Kind    FailureKind `json:"kind"`
 	Message string      `json:"message"`
 	Hint    string      `json:"hint,omitempty"`
+	// OtherArm says that an experiment failed by its base or reference.
+	OtherArm bool `json:"other_arm,omitempty"`
 }
 
 // Blames reports whether the kernel itself is at fault.
@@ -253,4 +258,20 @@ type AA struct {
 	Discarded     []Discarded `json:"discarded,omitempty"`
 	LaunchSeconds float64     `json:"launch_seconds"` // wall time of a launch, which all kernels of the run share
 	TimedSeconds  float64     `json:"timed_seconds"`  // of one launch: batches of this kernel and case on the GPU
+}
+
+// A Session is what one job's launches said of one code. Their batches lie with
+// the records that the job left.
+type Session struct {
+	Recorded string          `json:"recorded"` // RFC 3339, UTC, of its last run
+	Commit   string          `json:"commit,omitempty"`
+	Launches []SessionLaunch `json:"launches"`
+}
+
+// A SessionLaunch is the summary of one process launch in one regime, in
+// nanoseconds per call.
+type SessionLaunch struct {
+	Regime  string  `json:"regime"`
+	Typical float64 `json:"typical"`
+	Mean    float64 `json:"mean"`
 }

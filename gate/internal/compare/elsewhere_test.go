@@ -1,0 +1,71 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Tests that are judged elsewhere raise the bar here: three blocks, whose
+// smallest p value is 70⁻³, reject at 1 % among 3,430 tests and not among more,
+// whoever judges the others.
+func TestElsewhereCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(91, 0))
+	slow := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.001, 0.2), Metrics: []Metric{Typical}}
+	plan := fixed(t, 3)
+	for elsewhere, want := range map[int]Verdict{0: Regressed, 3429: Regressed, 3430: Inconclusive} {
+		plan.Elsewhere = elsewhere
+		if o := decideOne(t, slow, plan); o.Verdict != want || o.Tests != 1+elsewhere {
+			t.Errorf("%d tests elsewhere: %s among %d (%s), want %s", elsewhere, o.Verdict, o.Tests, o.Detail, want)
+		}
+	}
+	now := Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0.02)}
+	for elsewhere, red := range map[int]bool{0: true, 1 << 19: false} {
+		plan.Elsewhere = elsewhere
+		outcomes, err := DecideStored([]Stored{now}, plan)
+		if err != nil || (outcomes[0].Verdict == Regressed) != red {
+			t.Errorf("%d tests elsewhere: %+v, %v, want red %v", elsewhere, outcomes, err, red)
+		}
+	}
+	for _, bad := range []int{-1, maxExperiments + 1} {
+		plan.Elsewhere = bad
+		if _, err := Decide([]Experiment{slow}, plan); err == nil {
+			t.Errorf("%d tests elsewhere are accepted", bad)
+		}
+	}
+}
+
+// P99 is asked for by name, and a launch without it is then no launch.
+func TestP99(t *testing.T) {
+	rng := rand.New(rand.NewPCG(92, 0))
+	blocks := normalBlocks(rng, 3, 0.001, 0)
+	e := Experiment{Name: "k", Limits: standard(t), Blocks: blocks, Metrics: []Metric{P99}}
+	if o := decideOne(t, e, fixed(t, 3)); o.Reason != InvalidLaunch || o.Verdict != Inconclusive {
+		t.Errorf("launches without a p99: %+v", o)
+	}
+	for i := range blocks {
+		for j := range perArm {
+			blocks[i].Base[j].P99 = blocks[i].Base[j].Mean * 1.1
+			blocks[i].Head[j].P99 = blocks[i].Head[j].Mean * 1.5
+		}
+	}
+	if o := decideOne(t, e, fixed(t, 3)); o.Verdict != Regressed {
+		t.Errorf("a tail that grew from 1.1 to 1.5 of the mean: %+v", o)
+	}
+}
+
+// One gated metric is one test, in stored mode too.
+func TestStoredMetrics(t *testing.T) {
+	rng := rand.New(rand.NewPCG(93, 0))
+	k := Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0)}
+	for i := range k.Now.Launches {
+		k.Now.Launches[i].Mean *= 1.5
+	}
+	k.Metrics = []Metric{Typical}
+	if o := storedOne(t, k); o.Verdict != Pass || len(o.Metrics) != 1 {
+		t.Errorf("typical alone: %+v", o)
+	}
+	k.Metrics = []Metric{Mean}
+	if o := storedOne(t, k); o.Verdict != Regressed || len(o.Metrics) != 1 {
+		t.Errorf("mean alone: %+v", o)
+	}
+}
