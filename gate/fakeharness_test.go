@@ -218,7 +218,7 @@ func (u *fakeRun) launch(s *fakeStream) bool {
 		}
 		noteIn(".hangs", strconv.Itoa(os.Getpid()))
 		time.Sleep(10 * time.Minute)
-	case u.is("crash"):
+	case u.is("crash"), u.is("frail") && os.Getenv("FAKE_FRAIL") != "":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute)
 	case u.is("cuda"):
@@ -262,6 +262,7 @@ func (u *fakeRun) time(regime string) map[string]any {
 	for i := range batches {
 		batches[i] = math.Round(typical*(1+noise*random.Float64())*1e3) / 1e3
 	}
+	batches[0] *= 1 + u.behaviour.number("tail", 0)
 	nodes := 16
 	if u.is("unlaunched") {
 		nodes = 0

@@ -196,6 +196,9 @@ func (j *job) questions(s *kase, r *evidence.Record) (list []question, tests int
 	k := s.kernel.facts
 	k.State = policy.Changed // what would be asked of a change
 	for _, t := range j.tree.policy.Trials(&k, &s.facts) {
+		if t.Reference != "" || t.Advice {
+			continue // an A/A run says nothing of a ratio, and advice decides nothing
+		}
 		base, err := compare.BaseTime(r.Samples, t.Regime, t.Metric)
 		if err != nil {
 			return nil, 0, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -54,6 +55,7 @@ type job struct {
 	harness *collect.Harness
 	builder *build.Builder
 	stores  stores
+	built   map[slot]build.Result // the head's kernels and the references
 	kernels []*kernel
 	notes   []string
 }
@@ -186,6 +188,10 @@ func (j *job) build(ctx context.Context) error {
 		if errors.As(r.Err, &entry) {
 			return r.Err
 		}
+	}
+	j.built = map[slot]build.Result{}
+	for _, r := range slices.Concat(head, j.builder.Build(ctx, j.tree.root, j.tree.unbuilt())) {
+		j.built[slot{r.Kernel.Name, r.Arch}] = r
 	}
 	base := head
 	if j.tree.baseRoot != j.tree.root {

@@ -51,8 +51,7 @@ func machineRefs(kernels []*kernel) []policy.MachineRef {
 
 func (s *kase) records() []*evidence.Record {
 	var out []*evidence.Record
-	f := s.facts
-	for _, arm := range []policy.Arm{f.Correctness, f.Profile.Head, f.Profile.Base, f.Latency.Head, f.Latency.Experiment} {
+	for _, arm := range s.facts.Arms() {
 		if arm.Record != nil {
 			out = append(out, arm.Record)
 		}

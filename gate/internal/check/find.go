@@ -135,7 +135,7 @@ func runs(arch, cc string) bool {
 
 func (j *job) look(k *kernel, name, key string) (cases []*kase, found int, err error) {
 	for _, c := range k.manifest.Cases {
-		s := &kase{kernel: k, of: c, machine: name, key: key, needs: j.needed(k)}
+		s := &kase{kernel: k, of: c, machine: name, key: key, needs: j.needed(k), references: j.referencesOf(k)}
 		s.facts = policy.CaseFacts{Name: c.Name, Machine: key}
 		if key == "" {
 			s.facts.Machine = name
@@ -154,9 +154,19 @@ func (j *job) addresses(s *kase) (err error) {
 		return err
 	}
 	if s.kernel.base != nil {
-		s.base, err = j.address(s.kernel.base, s.kernel, s.of, s.key)
+		if s.base, err = j.address(s.kernel.base, s.kernel, s.of, s.key); err != nil {
+			return err
+		}
 	}
-	return err
+	for _, ref := range s.references {
+		if ref.artifact == nil {
+			continue
+		}
+		if ref.at, err = j.address(ref.artifact, s.kernel, s.of, s.key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recall fills in what the stores hold, and returns how many records that is.
@@ -178,7 +188,9 @@ func (j *job) recall(s *kase) int {
 	f.Profile.Base = arm(s.needs.baseProfile, evidence.Profile, s.base, nil)
 	f.Latency.Experiment = arm(s.needs.experiment, evidence.Latency, s.head, &s.base)
 	f.Latency.Head = arm(s.needs.latency, evidence.Latency, s.head, nil)
-	if f.Latency.Head.Record == nil && s.needs.experiment {
+	f.Latency.Sessions = arm(s.needs.sessions, evidence.Sessions, s.base, nil)
+	found += j.recallReferences(s)
+	if f.Latency.Head.Record == nil && (s.needs.experiment || s.needs.references) && !s.needs.latency {
 		f.Latency.Head = headOf(f.Latency)
 		if alone := j.arm(evidence.Latency, s.head, nil); f.Latency.Head.Record == nil && alone.Record != nil {
 			f.Latency.Head = alone // a figure to show, not a comparison
@@ -190,13 +202,22 @@ func (j *job) recall(s *kase) int {
 	return found
 }
 
-// headOf takes the head's time from the experiment when it was not timed by
+// headOf takes the head's time from an experiment when it was not timed by
 // itself.
 func headOf(l policy.LatencyFacts) policy.Arm {
-	if l.Experiment.Record == nil {
-		return l.Head
+	all := []policy.Arm{l.Experiment}
+	for _, ref := range l.References {
+		all = append(all, ref.Experiment)
 	}
-	return policy.Arm{Record: l.Experiment.Record}
+	for _, a := range all {
+		if a.Record != nil && a.Record.Failure == nil {
+			return policy.Arm{Record: a.Record}
+		}
+	}
+	if l.Experiment.Record != nil {
+		return policy.Arm{Record: l.Experiment.Record}
+	}
+	return l.Head
 }
 
 func (j *job) arm(tier evidence.Tier, a evidence.Address, base *evidence.Address) policy.Arm {
@@ -241,6 +262,7 @@ func (s *kase) missing() needs {
 		baseProfile: s.needs.baseProfile && s.kernel.base != nil && f.Profile.Base.Record == nil,
 		latency:     s.needs.latency && f.Latency.Head.Record == nil,
 		experiment:  s.needs.experiment && s.kernel.base != nil && f.Latency.Experiment.Record == nil,
+		references:  s.lacksReference(),
 	}
 }
 

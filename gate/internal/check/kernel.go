@@ -33,9 +33,11 @@ type kase struct {
 	base    evidence.Address
 	facts   policy.CaseFacts
 	skipped bool // a tier that failed makes the later ones a waste
+
+	references []*reference
 }
 
-type needs struct{ profile, latency, experiment, baseProfile, calibration bool }
+type needs struct{ profile, latency, experiment, baseProfile, references, sessions, calibration bool }
 
 type slot struct{ name, arch string }
 
@@ -150,12 +152,27 @@ func (j *job) needed(k *kernel) needs {
 			n.profile = true
 			n.baseProfile = n.baseProfile || compares && k.facts.State == policy.Changed
 		case evidence.Latency:
-			n.latency = n.latency || !compares
-			n.experiment = n.experiment || compares
-			n.calibration = n.calibration || compares || r.Limit.Set
+			n.time(r, compares, j.tree.policy.Stored)
 		}
 	}
 	return n
+}
+
+// time adds what one rule asks of times. Advice asks for nothing: it is read
+// from what the other rules ask for.
+func (n *needs) time(r policy.Rule, compares, stored bool) {
+	switch {
+	case r.RelativeTo != "":
+		n.references = true
+	case compares && r.Severity == policy.Advice:
+	case compares && stored:
+		n.latency, n.sessions = true, true
+	case compares:
+		n.experiment, n.calibration = true, true
+	default:
+		n.latency = true
+		n.calibration = n.calibration || r.Limit.Set
+	}
 }
 
 // profileMetrics are the profiler's figures that the policy names beside

@@ -72,8 +72,7 @@ func (j *job) skipAfterStatic() {
 
 // skip gives a reason to every tier without evidence.
 func (s *kase) skip(why string) {
-	f := &s.facts
-	for _, arm := range []*policy.Arm{&f.Correctness, &f.Profile.Head, &f.Profile.Base, &f.Latency.Head, &f.Latency.Experiment} {
+	for _, arm := range s.facts.Arms() {
 		if arm.Record == nil && arm.Missing != "" {
 			arm.Missing = why
 		}
@@ -97,8 +96,7 @@ func (j *job) open() []*kase {
 
 func (j *job) explain(open []*kase, why string) {
 	for _, s := range open {
-		f := &s.facts
-		for _, arm := range []*policy.Arm{&f.Correctness, &f.Profile.Head, &f.Profile.Base, &f.Latency.Head, &f.Latency.Experiment} {
+		for _, arm := range s.facts.Arms() {
 			if arm.Record == nil && arm.Missing != "" {
 				arm.Missing += "; " + why
 			}
@@ -163,7 +161,7 @@ func (j *job) collector(ctx context.Context, d gpu.Device) (*collect.Collector, 
 	ops := map[string]string{}
 	c := &collect.Collector{Program: program, Device: d, Machine: j.machineOf(d), Metrics: j.profileMetrics(),
 		Commit: j.tree.headSide.Commit, Progress: j.Progress, Now: j.Now, Idle: j.Idle,
-		Keep: j.stores.write.Put,
+		Keep: j.keep,
 		Op: func(op *manifest.Op) (string, error) {
 			if path, ok := ops[op.Name]; ok {
 				return path, nil
@@ -245,7 +243,7 @@ func (j *job) move(mine []*kase, m evidence.Machine) error {
 				}
 				continue
 			}
-			fresh := &kase{kernel: k, of: s.of, machine: s.machine, key: key, needs: s.needs}
+			fresh := &kase{kernel: k, of: s.of, machine: s.machine, key: key, needs: s.needs, references: s.references}
 			fresh.facts = policy.CaseFacts{Name: s.of.Name, Machine: key}
 			if err := j.addresses(fresh); err != nil {
 				return err

@@ -5,12 +5,25 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/collect"
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/policy"
 )
 
+// unit names the architecture where a kernel is built for several: their units
+// may share a launch.
 func (s *kase) unit(a *build.Artifact, at evidence.Address) collect.Unit {
-	return collect.Unit{Kernel: s.kernel.name, Op: s.kernel.manifest.Op, Case: s.of, Artifact: a, Address: at}
+	u := collect.Unit{Kernel: s.kernel.name, Op: s.kernel.manifest.Op, Case: s.of, Artifact: a, Address: at}
+	if len(s.kernel.manifest.Arch) > 1 {
+		u.Role = s.kernel.arch
+	}
+	return u
+}
+
+// referenceUnit is a reference in the place of the case's base.
+func (s *kase) referenceUnit(ref *reference) collect.Unit {
+	return collect.Unit{Kernel: ref.manifest.Name, Role: "reference:" + ref.artifact.Arch, Op: s.kernel.manifest.Op,
+		Case: s.of, Artifact: ref.artifact, Address: ref.at}
 }
 
 func (s *kase) headUnit() collect.Unit { return s.unit(s.kernel.head, s.head) }
@@ -41,6 +54,31 @@ func (j *job) check(ctx context.Context, c *collect.Collector, mine []*kase) err
 		}
 	}
 	j.skipIncorrect(mine)
+	return j.checkReferences(ctx, c, mine)
+}
+
+// checkReferences runs the suite of the references that lack it, each once.
+func (j *job) checkReferences(ctx context.Context, c *collect.Collector, mine []*kase) error {
+	done := map[evidence.Address]policy.Arm{}
+	for _, s := range mine {
+		for i, ref := range s.references {
+			f := &s.facts.Latency.References[i]
+			if s.skipped || ref.artifact == nil || f.Correctness.Record != nil {
+				continue
+			}
+			if _, ok := done[ref.at]; !ok {
+				records, err := c.Check(ctx, []collect.Unit{s.referenceUnit(ref)})
+				if len(records) > 0 {
+					done[ref.at] = measured(records[0])
+				}
+				if err != nil {
+					f.Correctness = done[ref.at]
+					return err
+				}
+			}
+			f.Correctness = done[ref.at]
+		}
+	}
 	return nil
 }
 
@@ -117,39 +155,72 @@ func (j *job) time(ctx context.Context, c *collect.Collector, mine []*kase) erro
 	return err
 }
 
-// experiment times changed kernels against the base's, interleaved.
-func (j *job) experiment(ctx context.Context, c *collect.Collector, mine []*kase) error {
-	var pairs []collect.Pair
-	var cases []*kase
+// A comparison is a pair to be timed, with the place of its record and the
+// policy's questions about it.
+type comparison struct {
+	of        *kase
+	pair      collect.Pair
+	arm       *policy.Arm
+	reference string
+}
+
+// comparisons are what is still to be timed against a base or a reference.
+func comparisons(mine []*kase) []comparison {
+	var out []comparison
 	for _, s := range mine {
-		if !s.skipped && s.missing().experiment {
-			pairs = append(pairs, collect.Pair{Base: s.baseUnit(), Head: s.headUnit()})
-			cases = append(cases, s)
+		if s.skipped {
+			continue
+		}
+		l := &s.facts.Latency
+		if s.missing().experiment {
+			out = append(out, comparison{s, collect.Pair{Base: s.baseUnit(), Head: s.headUnit()}, &l.Experiment, ""})
+		}
+		for i, ref := range s.references {
+			f := &l.References[i]
+			if ok, _ := policy.Correct(f.Correctness); ok && ref.artifact != nil && f.Experiment.Record == nil {
+				out = append(out, comparison{s, collect.Pair{Base: s.referenceUnit(ref), Head: s.headUnit(), Reference: true}, &f.Experiment, f.Name})
+			}
 		}
 	}
-	if len(pairs) == 0 {
+	return out
+}
+
+// experiment times kernels against their bases and references, interleaved.
+func (j *job) experiment(ctx context.Context, c *collect.Collector, mine []*kase) error {
+	all := comparisons(mine)
+	if len(all) == 0 {
 		return nil
 	}
-	records, err := c.Experiment(ctx, pairs, j.trials(cases), j.tree.policy.Budget)
+	var pairs []collect.Pair
+	for _, x := range all {
+		pairs = append(pairs, x.pair)
+	}
+	budget := compare.Budget{WallSeconds: j.tree.policy.Budget.Seconds(), GPUSeconds: j.tree.policy.GPUBudget.Seconds()}
+	records, err := c.Experiment(ctx, pairs, j.trials(all), budget, policy.Answered(j.tree.policy, j.facts()))
 	for i, r := range records {
-		f := &cases[i].facts.Latency
-		f.Experiment = measured(r)
-		if f.Head.Record == nil {
-			f.Head = headOf(*f)
+		*all[i].arm = measured(r)
+	}
+	if err == nil {
+		err = j.standIn(ctx, c, all)
+	}
+	for _, x := range all {
+		if l := &x.of.facts.Latency; l.Head.Record == nil {
+			l.Head = headOf(*l)
 		}
 	}
 	return err
 }
 
-// trials are the policy's questions about the cases, which stand in the order
-// of the pairs.
-func (j *job) trials(cases []*kase) []collect.Trial {
+// trials are the policy's questions about the comparisons.
+func (j *job) trials(all []comparison) []collect.Trial {
 	var out []collect.Trial
-	for i, s := range cases {
-		k := s.kernel.facts
+	for i, x := range all {
+		k := x.of.kernel.facts
 		k.Forced = j.Force
-		for _, t := range j.tree.policy.Trials(&k, &s.facts) {
-			out = append(out, collect.Trial{Name: t.Name, Pair: i, Regime: t.Regime, Metric: t.Metric, Limits: t.Limits})
+		for _, t := range j.tree.policy.Trials(&k, &x.of.facts) {
+			if t.Reference == x.reference && !t.Advice {
+				out = append(out, collect.Trial{Name: t.Name, Pair: i, Regime: t.Regime, Metric: t.Metric, Limits: t.Limits})
+			}
 		}
 	}
 	return out

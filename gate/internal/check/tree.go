@@ -23,6 +23,8 @@ type tree struct {
 	head     []*manifest.Kernel
 	headSide policy.Side
 
+	references map[string]*manifest.Kernel // what rules with relative_to name
+
 	baseRoot string // equal to root when nothing differs
 	base     []*manifest.Kernel
 	baseSide policy.Side
@@ -63,6 +65,9 @@ func openTree(ctx context.Context, o Options) (*tree, error) {
 		return nil, err
 	}
 	if t.head, err = filter(all, o.Kernels); err != nil {
+		return nil, err
+	}
+	if err := t.findReferences(set); err != nil {
 		return nil, err
 	}
 	if repo != nil {
@@ -194,6 +199,8 @@ func (t *tree) judges(ctx context.Context, repo *git.Repo, base string, changed 
 			what = "a pull request is measured with the base's op"
 		case strings.HasPrefix(f, "kernels/harness/"):
 			what = "a pull request is measured with the base's harness"
+		case t.ofReference(f):
+			what = "a pull request is timed against the base's"
 		}
 		if what == "" {
 			continue

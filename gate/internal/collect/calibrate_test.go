@@ -126,9 +126,18 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	}
 }
 
-func TestCalibrateRefusesOneNameForTwoArtifacts(t *testing.T) {
+// Two builds of one kernel share launches under names of their own.
+func TestCalibrateTellsArtifactsApart(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
-	if _, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small"), unit("op/a", "small")}, 10); err == nil || !strings.Contains(err.Error(), "two architectures") {
-		t.Errorf("%v", err)
+	a, b := unit("op/a", "small"), unit("op/a", "small")
+	a.Role, b.Role = "sm_90", "sm_90a"
+	records, err := c.Calibrate(context.Background(), []Unit{a, b}, 10)
+	if err != nil || len(records) != 2 || len(records[0].Samples) != 80 || len(records[1].Samples) != 80 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	for _, l := range launchesOf(t, c) {
+		if !strings.Contains(l, "op/a:sm_90@small") || !strings.Contains(l, "op/a:sm_90a@small") {
+			t.Errorf("a launch times %q", l)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func (c *Collector) Check(ctx context.Context, units []Unit) ([]*evidence.Record
 		r := c.checkRecord(s, u, broke)
 		unsettled = unsettled || r.Failure != nil && unsettles(r.Failure)
 		if r.Failure == nil {
-			if err := c.Keep(r, map[string][]byte{"harness.jsonl": s.raw(u.Kernel, u.Case.Name)}); err != nil {
+			if err := c.Keep(r, map[string][]byte{"harness.jsonl": s.raw(u.name(), u.Case.Name)}); err != nil {
 				return nil, err
 			}
 		}
@@ -51,13 +51,13 @@ func toleranceArgs(op *manifest.Op) []string {
 // came to shares the fate of the one that broke it.
 func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evidence.Record {
 	for _, m := range s.errors {
-		if m.Kernel == u.Kernel && m.Case == u.Case.Name || m.Kernel == "" {
+		if m.Kernel == u.name() && m.Case == u.Case.Name || m.Kernel == "" {
 			return c.failed(evidence.Correctness, u, m.fault())
 		}
 	}
 	r := c.record(evidence.Correctness, u)
 	for _, m := range s.checks {
-		if m.Kernel == u.Kernel && m.Case == u.Case.Name {
+		if m.Kernel == u.name() && m.Case == u.Case.Name {
 			r.Checks = append(r.Checks, m.Check)
 		}
 	}

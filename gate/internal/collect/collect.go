@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -16,16 +17,27 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
-// A Unit is one kernel on one case: what a record is about.
+// A Unit is one kernel on one case: what a record is about. Role tells apart
+// artifacts of one kernel that share a launch: builds for two architectures,
+// or a reference that is a kernel of the change as well.
 type Unit struct {
 	Kernel   string
+	Role     string
 	Op       *manifest.Op
 	Case     manifest.Case
 	Artifact *build.Artifact
 	Address  evidence.Address
 }
 
-func (u Unit) run() string { return u.Kernel + "@" + u.Case.Name }
+// name is what the harness calls the kernel.
+func (u Unit) name() string {
+	if u.Role == "" {
+		return u.Kernel
+	}
+	return u.Kernel + ":" + u.Role
+}
+
+func (u Unit) run() string { return u.name() + "@" + u.Case.Name }
 
 // A Collector measures on one GPU. Keep receives every record as it is made.
 type Collector struct {
@@ -42,6 +54,8 @@ type Collector struct {
 	Progress func(string)
 	Now      func() time.Time
 	Idle     time.Duration // a harness that is silent for longer hangs
+
+	Processes func(context.Context) ([]gpu.Process, error) // on all devices; nil asks the driver
 }
 
 // defaultIdle is far above the longest silence of a kernel that works: one
@@ -100,6 +114,20 @@ func (c *Collector) probe(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrDevice, why)
 }
 
+// neighbours are the processes of others on the device, between launches. Who
+// they are is not always known; then there are none.
+func (c *Collector) neighbours(ctx context.Context) []gpu.Process {
+	list := c.Processes
+	if list == nil {
+		list = gpu.Processes
+	}
+	all, err := list(ctx)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(p gpu.Process) bool { return p.UUID != c.Device.UUID })
+}
+
 // harnessLimit ends a process that is never silent and never done.
 const harnessLimit = 30 * time.Minute
 
@@ -142,9 +170,9 @@ func harnessArgs(mode, op string, units []Unit) []string {
 		}
 	}
 	for _, u := range units {
-		if !kernels[u.Kernel] {
-			kernels[u.Kernel] = true
-			args = append(args, "--kernel", u.Kernel+"="+u.Artifact.Library)
+		if !kernels[u.name()] {
+			kernels[u.name()] = true
+			args = append(args, "--kernel", u.name()+"="+u.Artifact.Library)
 		}
 	}
 	for _, u := range units {

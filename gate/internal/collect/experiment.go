@@ -13,10 +13,23 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
 )
 
-// A Pair is one kernel and case on both sides: the arms of an experiment.
-type Pair struct{ Base, Head Unit }
+// A Pair is the two arms of an experiment on one case: a kernel and its base,
+// or a kernel and a reference in the base's place.
+type Pair struct {
+	Base, Head Unit
+	Reference  bool
+}
+
+// other names the arm that is not the head's, for messages.
+func (p Pair) other() string {
+	if p.Reference {
+		return "the reference " + p.Base.Kernel
+	}
+	return "the base"
+}
 
 // A Trial is one question that a policy asks of a pair's times.
 type Trial struct {
@@ -35,6 +48,7 @@ type experiment struct {
 	driver *compare.Driver
 	orders bytes.Buffer // drawn orders, written down before they run
 	timed  float64      // seconds
+	others []gpu.Process
 }
 
 // arms is what was measured of one pair.
@@ -46,9 +60,11 @@ type arms struct {
 }
 
 // Experiment times pairs in interleaved blocks of 4 + 4 fresh processes, in
-// orders drawn at random, until every trial is decided or the budget of wall
-// time is used. It returns one record a pair, in their order.
-func (c *Collector) Experiment(ctx context.Context, pairs []Pair, trials []Trial, budget time.Duration) ([]*evidence.Record, error) {
+// orders drawn at random, until every trial is decided or the budget is used.
+// Units that several pairs have in common are timed once a launch. Elsewhere is
+// the number of tests of the same change that are judged from other records.
+// It returns one record a pair, in their order.
+func (c *Collector) Experiment(ctx context.Context, pairs []Pair, trials []Trial, budget compare.Budget, elsewhere int) ([]*evidence.Record, error) {
 	x := &experiment{c: c, trials: trials}
 	for _, p := range pairs {
 		x.arms = append(x.arms, &arms{pair: p})
@@ -56,7 +72,7 @@ func (c *Collector) Experiment(ctx context.Context, pairs []Pair, trials []Trial
 	start := time.Now()
 	err := x.pilot(ctx)
 	if err == nil {
-		err = x.plan(budget)
+		err = x.plan(budget, elsewhere)
 	}
 	if err == nil {
 		err = x.blocks(ctx)
@@ -75,35 +91,32 @@ func (c *Collector) Experiment(ctx context.Context, pairs []Pair, trials []Trial
 func (x *experiment) pilot(ctx context.Context) error {
 	x.c.say("timing %d kernels, pilot", len(x.arms))
 	series := map[string]*timing{}
-	var units []Unit
-	for _, a := range x.arms {
-		units = append(units, a.pair.Base)
-	}
-	if err := x.c.launch(ctx, units, series); err != nil {
+	if err := x.c.launch(ctx, unitsOf(x.arms, false), series); err != nil {
 		return err
 	}
 	for _, a := range x.arms {
 		t := series[a.pair.Base.run()]
 		a.experiment.Pilot = t.samples
-		a.blame(t, "the base cannot be timed: ", false)
+		a.blame(t, false)
 	}
+	x.others = x.c.neighbours(ctx)
 	return nil
 }
 
 // blame records why a pair is out. Only the head's kernel can be at fault.
-func (a *arms) blame(t *timing, prefix string, head bool) {
+func (a *arms) blame(t *timing, head bool) {
 	if a.failure != nil || t.failure == nil {
 		return
 	}
 	f := *t.failure
-	f.Message = prefix + f.Message
 	if !head {
-		f.Kind = evidence.Tool
+		f.Kind, f.OtherArm = evidence.Tool, true
+		f.Message = a.pair.other() + " cannot be timed: " + f.Message
 	}
 	a.failure = &f
 }
 
-func (x *experiment) plan(budget time.Duration) error {
+func (x *experiment) plan(budget compare.Budget, elsewhere int) error {
 	var targets []compare.Target
 	for _, t := range x.trials {
 		a := x.arms[t.Pair]
@@ -123,8 +136,10 @@ func (x *experiment) plan(budget time.Duration) error {
 	if len(targets) == 0 {
 		return nil
 	}
+	plan := compare.SequentialPlan()
+	plan.Elsewhere = elsewhere
 	var err error
-	x.driver, err = compare.NewDriver(compare.SequentialPlan(), compare.Budget{WallSeconds: budget.Seconds()}, targets)
+	x.driver, err = compare.NewDriver(plan, budget, targets)
 	return err
 }
 
@@ -160,36 +175,53 @@ func (x *experiment) stop(why string) {
 func (x *experiment) block(ctx context.Context, step compare.Step) error {
 	start := time.Now()
 	order, word := x.inOrder(step.Kernels), orderWord(step.Order)
-	launches := make([]map[string]*timing, len(word))
-	timed := x.timed
+	launches, timed, err := x.launches(ctx, step, order, word)
+	if err != nil {
+		return err
+	}
+	x.timed += timed
+	why := x.unusable(order, launches)
+	if intruder := x.intruder(ctx); why == "" {
+		why = intruder
+	}
+	cost := compare.Cost{WallSeconds: time.Since(start).Seconds(), GPUSeconds: timed}
+	if why == "" {
+		return x.add(step, word, order, launches, cost)
+	}
+	for _, a := range order {
+		a.experiment.Discarded = append(a.experiment.Discarded, evidence.Discarded{Number: step.Number, Order: word, Reason: why})
+	}
+	if err := x.driver.Discard(step, cost); err != nil {
+		return err
+	}
+	x.dropFailed()
+	return nil
+}
+
+// launches runs the processes of a block, and none more once one has failed.
+// Timed is the time, in seconds, that their batches were on the GPU.
+func (x *experiment) launches(ctx context.Context, step compare.Step, order []*arms, word string) (all []map[string]*timing, timed float64, err error) {
 	for i, arm := range word {
+		head := arm == 'B'
 		x.c.say("timing %d pairs, block %d (%s), launch %d of %d", len(order), step.Number+1, word, i+1, len(word))
-		launches[i] = map[string]*timing{}
-		if err := x.c.launch(ctx, unitsOf(order, arm == 'B'), launches[i]); err != nil {
-			return err
+		one := map[string]*timing{}
+		if err := x.c.launch(ctx, unitsOf(order, head), one); err != nil {
+			return nil, timed, err
 		}
+		all = append(all, one)
+		for _, t := range one {
+			timed += seconds(t.samples)
+		}
+		failed := false
 		for _, a := range order {
-			t := launches[i][a.unit(arm == 'B').run()]
-			prefix := "the base cannot be timed: "
-			if arm == 'B' {
-				prefix = ""
-			}
-			a.blame(t, prefix, arm == 'B')
-			x.timed += seconds(t.samples)
+			a.blame(one[a.unit(head).run()], head)
+			failed = failed || a.failure != nil
+		}
+		if failed {
+			break
 		}
 	}
-	cost := compare.Cost{WallSeconds: time.Since(start).Seconds(), GPUSeconds: x.timed - timed}
-	if why := x.unusable(order, launches); why != "" {
-		for _, a := range order {
-			a.experiment.Discarded = append(a.experiment.Discarded, evidence.Discarded{Number: step.Number, Order: word, Reason: why})
-		}
-		if err := x.driver.Discard(step, cost); err != nil {
-			return err
-		}
-		x.dropFailed()
-		return nil
-	}
-	return x.add(step, word, order, launches, cost)
+	return all, timed, nil
 }
 
 // inOrder are the pairs of a step's targets, in the order drawn.
@@ -211,10 +243,15 @@ func (a *arms) unit(head bool) Unit {
 	return a.pair.Base
 }
 
+// unitsOf are what a launch of one arm times, each once.
 func unitsOf(order []*arms, head bool) []Unit {
 	var units []Unit
+	seen := map[string]bool{}
 	for _, a := range order {
-		units = append(units, a.unit(head))
+		if u := a.unit(head); !seen[u.run()] {
+			seen[u.run()] = true
+			units = append(units, u)
+		}
 	}
 	return units
 }
@@ -241,6 +278,20 @@ func (x *experiment) unusable(order []*arms, launches []map[string]*timing) stri
 	for _, l := range launches {
 		if why := slowed(l); why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// intruder names a process that came onto the GPU since it was last asked.
+// One that was there from the start disturbs both arms alike and is reported
+// by the caller.
+func (x *experiment) intruder(ctx context.Context) string {
+	before := x.others
+	x.others = x.c.neighbours(ctx)
+	for _, p := range x.others {
+		if !slices.ContainsFunc(before, func(q gpu.Process) bool { return q.PID == p.PID }) {
+			return fmt.Sprintf("another process came onto the GPU: %s (pid %d)", p.Name, p.PID)
 		}
 	}
 	return ""

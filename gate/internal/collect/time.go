@@ -76,7 +76,7 @@ func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
 		for _, m := range []struct {
 			name   string
 			metric compare.Metric
-		}{{"typical", compare.Typical}, {"mean", compare.Mean}} {
+		}{{"typical", compare.Typical}, {"mean", compare.Mean}, {"p99", compare.P99}} {
 			s, err := compare.SummarizeArm(byRegime[regime], m.metric)
 			if err != nil {
 				out[prefix+m.name] = evidence.Absent(fmt.Sprintf("no %s launches: %v", regime, err), "ns")
@@ -153,7 +153,7 @@ func (c *Collector) culprit(s *stream, e *ending, units []Unit) (string, *eviden
 }
 
 func (s *stream) timed(u Unit) bool {
-	return slices.ContainsFunc(s.times, func(t timeMsg) bool { return t.Kernel == u.Kernel && t.Case == u.Case.Name })
+	return slices.ContainsFunc(s.times, func(t timeMsg) bool { return t.Kernel == u.name() && t.Case == u.Case.Name })
 }
 
 func take(s *stream, units []Unit, series map[string]*timing) error {
@@ -165,7 +165,7 @@ func take(s *stream, units []Unit, series map[string]*timing) error {
 		to.samples = append(to.samples, t.sample())
 	}
 	for _, u := range units {
-		series[u.run()].raw.Write(s.raw(u.Kernel, u.Case.Name))
+		series[u.run()].raw.Write(s.raw(u.name(), u.Case.Name))
 	}
 	return nil
 }

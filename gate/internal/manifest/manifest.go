@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -71,6 +72,7 @@ type Set struct {
 	Root    string
 	Kernels []*Kernel // by name
 	Ops     []*Op     // by name
+	base    string    // the folder that names are relative to
 }
 
 type kernelFile struct {
@@ -97,7 +99,7 @@ func Load(root string, patterns []string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{Root: root}
+	set := &Set{Root: root, base: base}
 	if set.Ops, err = loadOps(root, base); err != nil {
 		return nil, err
 	}
@@ -110,6 +112,26 @@ func Load(root string, patterns []string) (*Set, error) {
 	}
 	sort.Slice(set.Kernels, func(i, j int) bool { return set.Kernels[i].Name < set.Kernels[j].Name })
 	return set, nil
+}
+
+// ErrNoKernel is returned for a name that no kernel.yaml stands behind.
+var ErrNoKernel = errors.New("there is no such kernel")
+
+// Named is the kernel of a name, one that the patterns leave out included.
+func (s *Set) Named(name string) (*Kernel, error) {
+	for _, k := range s.Kernels {
+		if k.Name == name {
+			return k, nil
+		}
+	}
+	file := path.Join(s.base, name, "kernel.yaml")
+	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
+		return nil, ErrNoKernel
+	}
+	if info, err := os.Stat(filepath.Join(s.Root, filepath.FromSlash(file))); err != nil || !info.Mode().IsRegular() {
+		return nil, ErrNoKernel
+	}
+	return loadKernel(s.Root, s.base, file, s.Ops)
 }
 
 // match returns the manifest files, slash-separated, and the folder that the

@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/kernelgate/gate/gate/internal/evidence"
+import (
+	"slices"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
 
 // A State says how a kernel of the head relates to the base.
 type State string
@@ -85,13 +89,36 @@ const (
 type Pair struct{ Head, Base Arm }
 
 // LatencyFacts is what was timed: the head alone, and, for a kernel that
-// changed, head and base interleaved.
+// changed, head and base interleaved. Sessions are those of the base's code,
+// for where it is not run.
 type LatencyFacts struct {
 	Head       Arm
 	Experiment Arm
+	Sessions   Arm
+	References []ReferenceFacts
 }
 
-// records lists the records that a case rests on.
-func (c CaseFacts) records() []Arm {
-	return []Arm{c.Correctness, c.Profile.Head, c.Profile.Base, c.Latency.Head, c.Latency.Experiment}
+// ReferenceFacts is a kernel in the base's place: it has to be correct on the
+// case, and head and it are timed interleaved.
+type ReferenceFacts struct {
+	Name        string
+	Correctness Arm
+	Experiment  Arm
+}
+
+func (l LatencyFacts) reference(name string) *ReferenceFacts {
+	i := slices.IndexFunc(l.References, func(r ReferenceFacts) bool { return r.Name == name })
+	if i < 0 {
+		return &ReferenceFacts{Name: name}
+	}
+	return &l.References[i]
+}
+
+// Arms are the places of the records that a case rests on.
+func (c *CaseFacts) Arms() []*Arm {
+	arms := []*Arm{&c.Correctness, &c.Profile.Head, &c.Profile.Base, &c.Latency.Head, &c.Latency.Experiment, &c.Latency.Sessions}
+	for i := range c.Latency.References {
+		arms = append(arms, &c.Latency.References[i].Correctness, &c.Latency.References[i].Experiment)
+	}
+	return arms
 }

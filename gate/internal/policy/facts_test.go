@@ -25,6 +25,8 @@ rules:
   - {id: latency, metric: latency.typical, max_regression: 2%}
   - {id: mean, metric: latency.mean, max_regression: 5%, floor: 50ns}
   - {id: bound, metric: latency.typical, limit: 120us}
+  - {id: tail, metric: latency.p99, max_regression: 10%}
+  - {id: ratio, metric: latency.typical, relative_to: ref, limit: 1.5, kernels: ["op/k*"]}
 `
 
 var static = []string{"ptxas.spill_bytes", "ptxas.registers", "ptxas.stack_bytes"}
@@ -81,6 +83,20 @@ func timed(r *rand.Rand, ns float64) *evidence.Record {
 		Metrics: figures([]string{"latency.typical", "latency.mean", "latency.cold_typical", "latency.cold_mean"}, ns, ns, ns, ns)}
 }
 
+// history is so many sessions of a base of 100 µs, 0.3 % apart.
+func history(r *rand.Rand, sessions int) *evidence.Record {
+	record := &evidence.Record{Tier: evidence.Sessions}
+	for i := range sessions {
+		s := evidence.Session{Recorded: fmt.Sprintf("2026-11-%02dT10:00:00Z", i+1)}
+		samples := launches(r, 8, 100_000*(1+0.003*r.NormFloat64()))
+		for _, one := range samples {
+			s.Launches = append(s.Launches, evidence.SessionLaunch{Regime: one.Regime, Typical: one.BatchesNS[0], Mean: one.BatchesNS[1]})
+		}
+		record.Sessions = append(record.Sessions, s)
+	}
+	return record
+}
+
 // experiment times a base of 100 µs against a head.
 func experiment(r *rand.Rand, blocks int, head float64) *evidence.Record {
 	return experimentFrom(blocks, func() []evidence.Sample { return launches(r, 4, 100_000) }, func() []evidence.Sample { return launches(r, 4, head) })
@@ -126,7 +142,8 @@ func good() Facts {
 		Head: figures(static, 0, 40, 110), Old: figures(static, 0, 40, 100),
 		Cases: []CaseFacts{{Name: "small", Machine: "h200-00000000", Correctness: reused(correct()),
 			Profile: Pair{reused(profile(60, 1500, 3)), reused(profile(62, 1000, 3))},
-			Latency: LatencyFacts{reused(timed(r, 100_000)), reused(experiment(r, 3, 100_000))},
+			Latency: LatencyFacts{Head: reused(timed(r, 100_000)), Experiment: reused(experiment(r, 3, 100_000)), Sessions: reused(history(r, 12)),
+				References: []ReferenceFacts{{Name: "op/ref", Correctness: reused(correct()), Experiment: reused(experiment(r, 3, 100_000))}}},
 		}},
 	}}}
 }

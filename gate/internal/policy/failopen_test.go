@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,10 +12,10 @@ import (
 
 func TestGoodFactsPass(t *testing.T) {
 	v := judged(t, parse(t, standard), good())
-	if v.Status != Pass || v.ExitCode() != 0 || len(v.Kernels[0].Findings) != 11 {
+	if v.Status != Pass || v.ExitCode() != 0 || len(v.Kernels[0].Findings) != 13 {
 		t.Fatalf("the facts that every case below starts from do not pass:\n%s", summaryOf(v))
 	}
-	if v.Counts != (Counts{Kernels: 1, Passed: 1, Changed: 1, Reused: 5}) {
+	if v.Counts != (Counts{Kernels: 1, Passed: 1, Changed: 1, Reused: 8}) {
 		t.Errorf("%+v", v.Counts)
 	}
 }
@@ -22,7 +23,7 @@ func TestGoodFactsPass(t *testing.T) {
 func drop(name string) func(*KernelFacts, *CaseFacts) {
 	return func(k *KernelFacts, c *CaseFacts) {
 		delete(k.Head, name)
-		for _, a := range c.records() {
+		for _, a := range c.Arms() {
 			delete(a.Record.Metrics, name)
 		}
 	}
@@ -48,6 +49,13 @@ func checked(f func(*evidence.Check)) func(*KernelFacts, *CaseFacts) {
 
 func broke(kind evidence.FailureKind) *evidence.Record {
 	return &evidence.Record{Failure: &evidence.Failure{Kind: kind, Message: "it broke", Hint: "mend it"}}
+}
+
+// baseBroke is an experiment that ended with the base.
+func baseBroke() *evidence.Record {
+	r := broke(evidence.Tool)
+	r.Failure.OtherArm, r.Failure.Message = true, "the base cannot be timed: it broke"
+	return r
 }
 
 // noisy is an experiment whose launches scatter by 20 %.
@@ -181,6 +189,47 @@ var failsOpen = []struct {
 	{"unchanged kernel never timed", func(k *KernelFacts, c *CaseFacts) { k.State, c.Latency.Head = Unchanged, Arm{} }, 4, "latency", "not measured"},
 	{"unchanged kernel never profiled", func(k *KernelFacts, c *CaseFacts) { k.State, c.Profile.Head = Unchanged, Arm{} }, 4, "waves", "not measured"},
 	{"unchanged kernel, forced, not timed again", func(k *KernelFacts, c *CaseFacts) { k.State, k.Forced, c.Latency.Experiment = Unchanged, true, Arm{} }, 4, "latency", "not measured"},
+	{"never timed against the reference", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References = nil }, 4, "ratio", "not measured"},
+	{"reference missing, with a reason", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.References[0].Experiment = Arm{Missing: "op/ref does not build"}
+	}, 4, "ratio", "op/ref does not build"},
+	{"reference of another name", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Name = "op/slow" }, 4, "ratio", "not measured"},
+	{"reference never checked", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Correctness = Arm{} }, 4, "ratio", "the reference op/ref is no measure: not measured"},
+	{"reference is wrong", func(_ *KernelFacts, c *CaseFacts) {
+		wrong := correct()
+		wrong.Checks[0].Status = "fail"
+		c.Latency.References[0].Correctness.Record = wrong
+	}, 4, "ratio", "the reference op/ref is no measure: wrong on 1 of 1 input classes"},
+	{"reference breaks when timed", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Experiment.Record = baseBroke() }, 3, "ratio", "the base cannot be timed"},
+	{"kernel crashes beside the reference", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Experiment.Record = broke(evidence.Crash) }, 1, "ratio", "it broke"},
+	{"slower than the reference allows", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.References[0].Experiment.Record = experiment(rand.New(rand.NewSource(1)), 3, 152_000)
+	}, 1, "ratio", "above the limit of 1.5 × the reference's time: typical 1.52 ×"},
+	{"at what the reference allows", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.References[0].Experiment.Record = experiment(rand.New(rand.NewSource(1)), 3, 150_000)
+	}, 4, "ratio", "neither above 1.5 × nor below 1.5 × is proven"},
+	{"new kernel slower than the reference allows", func(k *KernelFacts, c *CaseFacts) {
+		k.State = New
+		c.Latency.References[0].Experiment.Record = experiment(rand.New(rand.NewSource(1)), 3, 200_000)
+	}, 1, "ratio", "above the limit"},
+	{"unchanged kernel without its reference", func(k *KernelFacts, c *CaseFacts) { k.State, c.Latency.References = Unchanged, nil }, 4, "ratio", "not measured"},
+
+	{"base breaks, no session", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Sessions = baseBroke(), Arm{}
+	}, 3, "latency", "the base cannot be timed: it broke; no session of the base's code is recorded"},
+	{"base breaks, seven sessions", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Sessions = baseBroke(), reused(history(rand.New(rand.NewSource(4)), 7))
+	}, 3, "latency", "fewer than 8 sessions are advice only"},
+	{"base breaks, head not timed", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Head = baseBroke(), Arm{Missing: "never timed"}
+	}, 3, "latency", "the base cannot be timed: it broke; never timed"},
+	{"base breaks, slower than its sessions", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Head = baseBroke(), reused(timed(rand.New(rand.NewSource(4)), 110_000))
+	}, 1, "latency", "slower than the sessions before"},
+	{"base breaks, hardly slower than its sessions", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Head = baseBroke(), reused(timed(rand.New(rand.NewSource(4)), 101_500))
+	}, 3, "latency", "measure base and head together to decide"},
+	{"an experiment that is missing is not made up for", func(_ *KernelFacts, c *CaseFacts) { c.Latency.Experiment = Arm{Missing: "never timed"} }, 4, "latency", "never timed"},
 	{"unknown state", func(k *KernelFacts, _ *CaseFacts) { k.State, k.Old = "", nil }, 4, "registers", "the base has no figure: not measured"},
 }
 
@@ -216,6 +265,51 @@ func TestNoKernelIsNoPass(t *testing.T) {
 	}
 	if v := (&Verdict{}); v.ExitCode() != 4 {
 		t.Errorf("the zero verdict exits %d", v.ExitCode())
+	}
+}
+
+// TestSessionsStandInForABaseThatBreaks: a head that is proven no slower than
+// the base's sessions passes, and says on what grounds.
+func TestSessionsStandInForABaseThatBreaks(t *testing.T) {
+	faster := func(k *KernelFacts, c *CaseFacts) {
+		c.Latency.Head = reused(timed(rand.New(rand.NewSource(4)), 98_000))
+	}
+	facts := change(both(faster, func(_ *KernelFacts, c *CaseFacts) { c.Latency.Experiment.Record = baseBroke() }))
+	v := judged(t, parse(t, standard), facts)
+	f := findingOf(t, v, "latency")
+	if v.ExitCode() != 0 || f.Status != Pass || f.Sessions == nil || f.Sessions.Count != 12 || f.Sessions.SigmaSession <= 0 || f.Tool ||
+		!strings.Contains(f.Reason, "the base cannot be timed") || !strings.Contains(f.Reason, "against 12 sessions") {
+		t.Errorf("%+v\n%s", f, summaryOf(v))
+	}
+
+	// A policy that never runs the base judges by sessions alone.
+	_, all, _ := strings.Cut(standard, "  - ")
+	rules := strings.Split(strings.TrimSuffix(all, "\n"), "\n  - ")
+	stored := policyOf(t, true, slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "p99") }))
+	v = judged(t, stored, change(both(faster, func(_ *KernelFacts, c *CaseFacts) { c.Latency.Experiment = Arm{} })))
+	if f := findingOf(t, v, "latency"); v.ExitCode() != 0 || !strings.HasPrefix(f.Reason, "the policy does not run the base; proven below") {
+		t.Errorf("%+v\n%s", f, summaryOf(v))
+	}
+	v = judged(t, stored, change(func(_ *KernelFacts, c *CaseFacts) { c.Latency.Sessions = Arm{} }))
+	if f := findingOf(t, v, "latency"); v.ExitCode() != 4 || f.Status != Inconclusive {
+		t.Errorf("an experiment is used, and not a session: %+v", f)
+	}
+}
+
+// TestAdviceWeighsNothing: a tail that grew is told and never red.
+func TestAdviceWeighsNothing(t *testing.T) {
+	v := judged(t, parse(t, standard), change(func(_ *KernelFacts, c *CaseFacts) {
+		for _, b := range c.Latency.Experiment.Record.Experiment.Blocks {
+			for _, s := range b.Head {
+				s.BatchesNS[len(s.BatchesNS)-1] *= 1.2
+			}
+		}
+	}))
+	if f := findingOf(t, v, "tail"); f.Status != Fail || f.Severity != Advice || findingOf(t, v, "latency").Status != Pass {
+		t.Errorf("%+v\n%s", f, summaryOf(v))
+	}
+	if statusOf([]Finding{{Status: Pass}, {Status: Fail, Severity: Advice}}) != Pass || statusOf([]Finding{{Status: Pass, Severity: Advice}}) != Inconclusive {
+		t.Error("advice weighs something")
 	}
 }
 

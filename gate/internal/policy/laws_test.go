@@ -38,11 +38,6 @@ func earned(s Status) int {
 	return 0
 }
 
-// arms are the places of a case's records.
-func arms(c *CaseFacts) []*Arm {
-	return []*Arm{&c.Correctness, &c.Profile.Head, &c.Profile.Base, &c.Latency.Head, &c.Latency.Experiment}
-}
-
 // remove takes one piece of evidence away: a record, a metric, the checks or
 // the samples of a record, the last block of an experiment.
 func remove(r *rand.Rand, f *Facts) string {
@@ -53,8 +48,10 @@ func remove(r *rand.Rand, f *Facts) string {
 		return k.Name + ": a static figure"
 	}
 	c := &k.Cases[r.Intn(len(k.Cases))]
-	at := r.Intn(5)
-	a := arms(c)[at]
+	c.Latency.References = slices.Clone(c.Latency.References)
+	all := c.Arms()
+	at := r.Intn(len(all))
+	a := all[at]
 	where := fmt.Sprintf("%s, %s, arm %d: ", k.Name, c.Name, at)
 	if a.Record == nil || r.Intn(3) == 0 {
 		*a = Arm{Missing: pick(r, "", "deleted")}
@@ -88,7 +85,7 @@ func without(r *rand.Rand, m evidence.Metrics) evidence.Metrics {
 func TestDeletingEvidenceNeverImproves(t *testing.T) {
 	passes := 0
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := policyOf(t, randomRules(r)), randomFacts(r)
+		p, f := randomPolicy(t, r), randomFacts(r)
 		before := judged(t, p, f)
 		was := map[string]Status{}
 		for _, k := range before.Kernels {
@@ -119,9 +116,9 @@ func TestAddingARuleNeverTurnsFailIntoPass(t *testing.T) {
 	fails := 0
 	laws(t, func(t *testing.T, r *rand.Rand) {
 		rules, f := randomRules(r), randomFacts(r)
-		before := judged(t, policyOf(t, rules), f)
+		before := judged(t, policyOf(t, false, rules), f)
 		more := slices.Insert(slices.Clone(rules), r.Intn(len(rules)+1), ruleText(r, "more"))
-		after := judged(t, policyOf(t, more), f)
+		after := judged(t, policyOf(t, false, more), f)
 		if earned(after.Status) > earned(before.Status) {
 			t.Errorf("%s is added: before\n%safter\n%s", more, summaryOf(before), summaryOf(after))
 		}
@@ -176,8 +173,15 @@ func worsen(r *rand.Rand, f Facts) {
 				metrics(a.Record.Metrics, base)
 				slower(a.Record.Samples)
 			}
-			if e := c.Latency.Experiment.Record; e != nil && e.Experiment != nil {
-				for _, b := range e.Experiment.Blocks {
+			experiments := []Arm{c.Latency.Experiment}
+			for _, ref := range c.Latency.References {
+				experiments = append(experiments, ref.Experiment)
+			}
+			for _, e := range experiments {
+				if e.Record == nil || e.Record.Experiment == nil {
+					continue
+				}
+				for _, b := range e.Record.Experiment.Blocks {
 					slower(b.Head)
 				}
 			}
@@ -187,7 +191,7 @@ func worsen(r *rand.Rand, f Facts) {
 
 func TestWorseNeverTurnsFailIntoPass(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := policyOf(t, randomRules(r)), randomFacts(r)
+		p, f := randomPolicy(t, r), randomFacts(r)
 		before := judged(t, p, f)
 		worsen(r, f)
 		if after := judged(t, p, f); before.Status == Fail && after.ExitCode() == 0 {
@@ -200,7 +204,7 @@ func TestWorseNeverTurnsFailIntoPass(t *testing.T) {
 // kernel and itself.
 func TestEqualSidesNeverRegress(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := policyOf(t, randomRules(r)), randomFacts(r)
+		p, f := policyOf(t, false, randomRules(r)), randomFacts(r)
 		for i := range f.Kernels {
 			k := &f.Kernels[i]
 			k.State, k.Broken, k.BaseProblem, k.Old = Changed, nil, "", k.Head
@@ -252,12 +256,12 @@ func encoded(t *testing.T, v *Verdict) string {
 func TestOrderLeavesTheBytes(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
 		rules, f := randomRules(r), randomFacts(r)
-		first := judged(t, policyOf(t, rules), f)
+		first := judged(t, policyOf(t, false, rules), f)
 		shuffled := Facts{Kernels: slices.Clone(f.Kernels)}
 		r.Shuffle(len(shuffled.Kernels), func(i, j int) {
 			shuffled.Kernels[i], shuffled.Kernels[j] = shuffled.Kernels[j], shuffled.Kernels[i]
 		})
-		if again := judged(t, policyOf(t, rules), shuffled); encoded(t, again) != encoded(t, first) {
+		if again := judged(t, policyOf(t, false, rules), shuffled); encoded(t, again) != encoded(t, first) {
 			t.Errorf("kernels in another order:\n%s\n%s", encoded(t, first), encoded(t, again))
 		}
 		r.Shuffle(len(rules), func(i, j int) { rules[i], rules[j] = rules[j], rules[i] })
@@ -266,7 +270,7 @@ func TestOrderLeavesTheBytes(t *testing.T) {
 			k.Cases = slices.Clone(k.Cases)
 			slices.Reverse(k.Cases)
 		}
-		again := judged(t, policyOf(t, rules), shuffled)
+		again := judged(t, policyOf(t, false, rules), shuffled)
 		sortFindings(first)
 		sortFindings(again)
 		if encoded(t, again) != encoded(t, first) {
@@ -279,7 +283,7 @@ func TestOrderLeavesTheBytes(t *testing.T) {
 // and the counts are those of the parts.
 func TestExitFollowsTheWorstKernel(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		v := judged(t, policyOf(t, randomRules(r)), randomFacts(r))
+		v := judged(t, randomPolicy(t, r), randomFacts(r))
 		least := 2
 		for i, k := range v.Kernels {
 			least = min(least, earned(k.Status))

@@ -34,8 +34,10 @@ var ownMetrics = []Metric{
 	{"check.failed_classes", "", compare.LowerBetter, false, evidence.Correctness, "input classes on which the kernel is wrong"},
 	{"latency.typical", "ns", compare.LowerBetter, false, evidence.Latency, "time of one call, inputs in L2: mean of the faster half of a launch's batches"},
 	{"latency.mean", "ns", compare.LowerBetter, false, evidence.Latency, "time of one call, inputs in L2: mean of all batches, tails included"},
+	{"latency.p99", "ns", compare.LowerBetter, false, evidence.Latency, "advice, never red: 99th percentile of a launch's batches, inputs in L2"},
 	{"latency.cold_typical", "ns", compare.LowerBetter, false, evidence.Latency, "as latency.typical with inputs that are not in L2"},
 	{"latency.cold_mean", "ns", compare.LowerBetter, false, evidence.Latency, "as latency.mean with inputs that are not in L2"},
+	{"latency.cold_p99", "ns", compare.LowerBetter, false, evidence.Latency, "as latency.p99 with inputs that are not in L2"},
 }
 
 // Metrics is the whole list, by name.

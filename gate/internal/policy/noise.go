@@ -7,7 +7,8 @@ import "github.com/kernelgate/gate/gate/internal/compare"
 // put to a test that could have found anything.
 func (j *judge) addNoise(r Rule, c *CaseFacts, f *Finding) {
 	unchanged := r.MaxRegression.Set && !j.kernel.timed()
-	if f.Status != Pass || unchanged || c.Calibration == nil || f.Interval != nil && f.Interval.MDE90 != nil {
+	told := f.Sessions != nil || f.Interval != nil && f.Interval.MDE90 != nil
+	if f.Status != Pass || unchanged || told || c.Calibration == nil || isAdvice(r.Metric) {
 		return
 	}
 	limits := j.policy.Limits
@@ -21,7 +22,7 @@ func (j *judge) addNoise(r Rule, c *CaseFacts, f *Finding) {
 	if err != nil {
 		return
 	}
-	found, err := compare.Calibrate(blocks, limits, compare.SequentialPlan(), max(1, len(j.times)))
+	found, err := compare.Calibrate(blocks, limits, compare.SequentialPlan(), max(1, len(j.times.decided)+len(j.times.stored)))
 	if err == nil && found.MDE90 != nil {
 		f.Noise = &Noise{MDE90: *found.MDE90, Recorded: c.Calibration.Provenance.Recorded}
 	}

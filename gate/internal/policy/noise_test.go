@@ -47,7 +47,7 @@ func TestNoiseStandsBesideTimesThatPass(t *testing.T) {
 		{"the experiment tells", slower, Changed, Pass, &Interval{MDE90: &seen}, selfTimed("warm", 80), false},
 		{"the experiment does not", slower, Changed, Pass, &Interval{}, selfTimed("warm", 80), true},
 	} {
-		j := judge{policy: p, kernel: &KernelFacts{State: c.state}}
+		j := judge{policy: p, kernel: &KernelFacts{State: c.state}, times: &times{}}
 		f := Finding{Status: c.status, Interval: c.interval, Base: &base}
 		j.addNoise(c.rule, &CaseFacts{Calibration: c.record}, &f)
 		if (f.Noise != nil) != c.want || f.Status != c.status {

@@ -5,8 +5,9 @@ package policy
 
 import (
 	"fmt"
+
 	"path/filepath"
-	"regexp"
+
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,9 @@ type Policy struct {
 	Machines     []string // the verdict needs evidence from each; none: any one
 	Store        string
 	Limits       compare.Limits
-	Budget       time.Duration
+	Budget       time.Duration // wall time of one change's experiment
+	GPUBudget    time.Duration // time of it in timed batches; 0: no bound
+	Stored       bool          // times are held against stored sessions; the base is not run
 	AfterFailure AfterFailure
 	Rules        []Rule
 }
@@ -38,27 +41,6 @@ const (
 	Stop     AfterFailure = "stop"
 	Continue AfterFailure = "continue"
 )
-
-// Severity says whether a broken rule is red.
-type Severity string
-
-// Red is the default.
-const (
-	Red   Severity = "fail"
-	Warns Severity = "warn"
-)
-
-// A Rule is one line of a policy: a metric and what is accepted of it.
-type Rule struct {
-	ID            string
-	Metric        Metric
-	Limit         Amount
-	MaxRegression Amount
-	Floor         Amount
-	Kernels       []string
-	Severity      Severity
-	Line          int
-}
 
 type file struct {
 	Version      int      `yaml:"version"`
@@ -75,16 +57,8 @@ type latency struct {
 	Tolerance Amount `yaml:"tolerance"`
 	Detect    Amount `yaml:"detect"`
 	Budget    string `yaml:"budget"`
-}
-
-type rule struct {
-	ID            string   `yaml:"id"`
-	Metric        string   `yaml:"metric"`
-	Limit         Amount   `yaml:"limit"`
-	MaxRegression Amount   `yaml:"max_regression"`
-	Floor         Amount   `yaml:"floor"`
-	Kernels       []string `yaml:"kernels"`
-	Severity      string   `yaml:"severity"`
+	GPUBudget string `yaml:"gpu_budget"`
+	Base      string `yaml:"base"`
 }
 
 // texts is one text or a list of them.
@@ -162,7 +136,7 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Limits, p.Budget, err = c.latency(f.Latency); err != nil {
+	if err := c.latency(f.Latency, p); err != nil {
 		return nil, err
 	}
 	for i := range f.Rules {
@@ -175,7 +149,24 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 		}
 		p.Rules = append(p.Rules, r)
 	}
+	if err := c.advised(p); err != nil {
+		return nil, err
+	}
 	return p, nil
+}
+
+// advised refuses advice that would never come: it reads the launches of an
+// experiment that a rule with a say asks for.
+func (c checker) advised(p *Policy) error {
+	asked := func(r Rule) bool {
+		return isLatency(r.Metric) && !isAdvice(r.Metric) && r.MaxRegression.Set && !p.Stored
+	}
+	for i, r := range p.Rules {
+		if isAdvice(r.Metric) && r.MaxRegression.Set && !slices.ContainsFunc(p.Rules, asked) {
+			return c.bad(fmt.Sprintf("rules[%d].metric", i), "", "rule %q: %s is compared where a rule compares latency.typical or latency.mean with a base that is run", r.ID, r.Metric.Name)
+		}
+	}
+	return nil
 }
 
 // kernels wants patterns below the root, of which one names something.
@@ -194,168 +185,44 @@ func (c checker) kernels(patterns []string) error {
 	return nil
 }
 
-func (c checker) latency(l latency) (compare.Limits, time.Duration, error) {
+func (c checker) latency(l latency, p *Policy) (err error) {
 	name := l.Profile
 	if name == "" {
 		name = "standard"
 	}
-	limits, err := compare.Profile(name)
-	if err != nil {
-		return limits, 0, c.bad("latency.profile", "standard, strict or loose", "%v", err)
+	if p.Limits, err = compare.Profile(name); err != nil {
+		return c.bad("latency.profile", "standard, strict or loose", "%v", err)
 	}
 	if l.Tolerance.Set || l.Detect.Set {
 		if !l.Tolerance.Set || !l.Detect.Set || l.Tolerance.Unit != "%" || l.Detect.Unit != "%" {
-			return limits, 0, c.bad("latency", "latency: {tolerance: 0.5%, detect: 2%}", "tolerance and detect go together, both in %%")
+			return c.bad("latency", "latency: {tolerance: 0.5%, detect: 2%}", "tolerance and detect go together, both in %%")
 		}
-		if limits, err = compare.NewLimits(l.Tolerance.Number, l.Detect.Number); err != nil {
-			return limits, 0, c.bad("latency.detect", "", "%v", err)
-		}
-	}
-	budget := 120 * time.Second
-	if l.Budget != "" {
-		if budget, err = time.ParseDuration(l.Budget); err != nil || budget <= 0 {
-			return limits, 0, c.bad("latency.budget", "120s", "%q is not a time", l.Budget)
+		if p.Limits, err = compare.NewLimits(l.Tolerance.Number, l.Detect.Number); err != nil {
+			return c.bad("latency.detect", "", "%v", err)
 		}
 	}
-	return limits, budget, nil
-}
-
-var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-
-// reserved are the rules that no policy can leave out.
-var reserved = []string{"builds", "present", "correctness"}
-
-func (c checker) rule(f *file, i int) (Rule, error) {
-	in := f.Rules[i]
-	at := fmt.Sprintf("rules[%d]", i)
-	key := func(k string) string { return at + "." + k }
-	if !idPattern.MatchString(in.ID) {
-		return Rule{}, c.bad(at, "", "rule %d wants an id of lower-case letters, digits, '-' and '_'", i+1)
-	}
-	for j := range f.Rules[:i] {
-		if f.Rules[j].ID == in.ID {
-			return Rule{}, c.bad(key("id"), "", "rule %q is defined twice", in.ID)
-		}
-	}
-	if slices.Contains(reserved, in.ID) {
-		return Rule{}, c.bad(key("id"), "", "%q is a rule that gate always applies: choose another id", in.ID)
-	}
-	m, ok := LookupMetric(in.Metric)
-	if !ok {
-		hint := "see `gate schema metrics` for the list"
-		if near := yamlfile.Nearest(in.Metric, metricNames()); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return Rule{}, c.bad(key("metric"), hint, "rule %q: unknown metric %q", in.ID, in.Metric)
-	}
-	r := Rule{ID: in.ID, Metric: m, Limit: in.Limit, MaxRegression: in.MaxRegression, Floor: in.Floor,
-		Kernels: in.Kernels, Severity: Red, Line: c.lines[at]}
-	if in.Severity != "" {
-		r.Severity = Severity(in.Severity)
-		if r.Severity != Red && r.Severity != Warns {
-			return Rule{}, c.bad(key("severity"), "fail or warn", "rule %q: severity cannot be %q", in.ID, in.Severity)
-		}
-	}
-	for j, pattern := range in.Kernels {
-		if !doublestar.ValidatePattern(strings.TrimPrefix(pattern, "!")) {
-			return Rule{}, c.bad(fmt.Sprintf("%s.kernels[%d]", at, j), "", "rule %q: %q is not a pattern", in.ID, pattern)
-		}
-	}
-	return r, c.amounts(r, key)
-}
-
-// time checks that what a rule accepts of a time can be put to a test.
-func (c checker) time(r Rule, profile compare.Limits, i int) error {
-	if !isLatency(r.Metric) {
-		return nil
-	}
-	if r.Limit.Set && r.Limit.Number == 0 {
-		return c.bad(fmt.Sprintf("rules[%d].limit", i), "", "rule %q: no time lies below a limit of %s", r.ID, r.Limit.Text)
-	}
-	if r.MaxRegression.Set {
-		if _, err := compare.MaxRegression(profile, r.MaxRegression.Number); err != nil {
-			return c.bad(fmt.Sprintf("rules[%d].max_regression", i), "", "rule %q: %v", r.ID, err)
-		}
-	}
-	return nil
-}
-
-// amounts checks that what a rule accepts can be compared with its metric.
-func (c checker) amounts(r Rule, key func(string) string) error {
-	m := r.Metric
-	if r.Limit.Set == r.MaxRegression.Set {
-		return c.bad(key("metric"), "", "rule %q wants either limit or max_regression", r.ID)
-	}
-	if r.Limit.Set && m.Either {
-		return c.bad(key("limit"), "max_regression says how much may change", "rule %q: %s has no better direction, so a limit has no side", r.ID, m.Name)
-	}
-	if r.Limit.Set && !sameUnit(r.Limit, m) {
-		return c.bad(key("limit"), "", "rule %q: a limit of %s does not fit %s, which is in %s", r.ID, r.Limit.Text, m.Name, unitName(m.Unit))
-	}
-	if r.MaxRegression.Set && r.MaxRegression.Unit != "%" && !sameUnit(r.MaxRegression, m) {
-		return c.bad(key("max_regression"), "", "rule %q: max_regression of %s does not fit %s, which is in %s", r.ID, r.MaxRegression.Text, m.Name, unitName(m.Unit))
-	}
-	if isLatency(m) && r.MaxRegression.Set && (r.MaxRegression.Unit != "%" || r.MaxRegression.Number <= 0) {
-		return c.bad(key("max_regression"), "2%", "rule %q: a time is compared in %%, above 0", r.ID)
-	}
-	if r.Floor.Set && (r.Limit.Set || !sameUnit(r.Floor, m)) {
-		return c.bad(key("floor"), "", "rule %q: floor goes with max_regression and is in %s", r.ID, unitName(m.Unit))
-	}
-	return nil
-}
-
-// sameUnit reports whether an amount is in the unit of the metric. A metric in
-// % takes points: "5pp", or "62%" for a limit.
-func sameUnit(a Amount, m Metric) bool {
-	switch a.Unit {
-	case "":
-		return m.Unit != "ns"
-	case "pp", "%":
-		return m.Unit == "%"
+	switch l.Base {
+	case "", "run":
+	case "stored":
+		p.Stored = true
 	default:
-		return m.Unit == a.Unit
+		return c.bad("latency.base", "run or stored", "latency.base cannot be %q", l.Base)
 	}
+	if p.Budget, err = c.duration("latency.budget", l.Budget, 120*time.Second); err != nil {
+		return err
+	}
+	p.GPUBudget, err = c.duration("latency.gpu_budget", l.GPUBudget, 0)
+	return err
 }
 
-func unitName(unit string) string {
-	if unit == "" {
-		return "plain numbers"
+// duration reads a time above 0.
+func (c checker) duration(key, text string, otherwise time.Duration) (time.Duration, error) {
+	if text == "" {
+		return otherwise, nil
 	}
-	return unit
-}
-
-// Matches reports whether the rule applies to a kernel: some pattern names it
-// and no later "!" pattern takes it away. No pattern means every kernel.
-func (r Rule) Matches(kernel string) bool {
-	if len(r.Kernels) == 0 {
-		return true
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, c.bad(key, "120s", "%q is not a time", text)
 	}
-	matched := strings.HasPrefix(r.Kernels[0], "!")
-	for _, p := range r.Kernels {
-		pattern, negated := strings.CutPrefix(p, "!")
-		if ok, _ := doublestar.Match(pattern, kernel); ok {
-			matched = !negated
-		}
-	}
-	return matched
-}
-
-// Idle is the error for a rule that applies to none of the kernels: it would
-// never fail, so it is a mistake rather than a pass.
-func (p *Policy) Idle(kernels []string) error {
-	for _, r := range p.Rules {
-		if !slices.ContainsFunc(kernels, r.Matches) {
-			return &yamlfile.Error{File: p.File, Line: r.Line,
-				Msg:  fmt.Sprintf("rule %q matches none of the %d kernels, so it can never fail", r.ID, len(kernels)),
-				Hint: "kernels: patterns match names such as " + first(kernels)}
-		}
-	}
-	return nil
-}
-
-func first(names []string) string {
-	if len(names) == 0 {
-		return "attention/r11_fa2_mma"
-	}
-	return names[0]
+	return d, nil
 }

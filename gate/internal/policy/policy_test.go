@@ -74,6 +74,30 @@ rules:
 	}
 }
 
+func TestParseTimes(t *testing.T) {
+	p := parse(t, swap("rules:", "latency: {base: stored, gpu_budget: 20s}\nrules:"))
+	if !p.Stored || p.GPUBudget != 20*time.Second {
+		t.Errorf("%+v", p)
+	}
+	p = parse(t, withRule(`id: r, metric: latency.cold_mean, relative_to: sdpa, limit: 50%, kernels: ["a/*"]`))
+	r := p.Rules[0]
+	if p.Stored || p.GPUBudget != 0 || r.RelativeTo != "sdpa" || r.Limit.Number != 0.5 {
+		t.Errorf("%+v, %+v", p, r)
+	}
+	if r.Reference("a/b") != "a/sdpa" || (Rule{RelativeTo: "x/y"}).Reference("a/b") != "x/y" || (Rule{}).Reference("a/b") != "" {
+		t.Error("the reference is another")
+	}
+	if r.Matches("a/sdpa") || !r.Matches("a/b") {
+		t.Error("a kernel is its own reference, or the rule matches nothing")
+	}
+	for _, base := range []string{"base: run, ", ""} {
+		p = parse(t, swap("limit: 0}", "limit: 0}\n  - {id: p99, metric: latency.cold_p99, max_regression: 5%}\n  - {id: t, metric: latency.mean, max_regression: 2%}\nlatency: {"+base+"profile: strict}"))
+		if p.Rules[1].Severity != Advice || p.Stored {
+			t.Errorf("%+v", p.Rules[1])
+		}
+	}
+}
+
 // TestRepositoryPolicy keeps gate's own policy readable.
 func TestRepositoryPolicy(t *testing.T) {
 	p, err := Read("../../../policies.yaml", "policies.yaml")
@@ -160,6 +184,16 @@ var refusals = []struct{ name, text, want, hint string }{
 	{"floor of a limit", withRule("id: a, metric: ptxas.registers, limit: 1, floor: 1"), `:6: rule "a": floor goes with max_regression and is in registers/thread`, ""},
 	{"floor of another unit", withRule(latencyRule + "max_regression: 2%, floor: 1KB"), `:6: rule "t": floor goes with max_regression and is in ns`, ""},
 	{"floor in %", withRule("id: a, metric: ptxas.registers, max_regression: 5, floor: 1%"), `:6: rule "a": floor goes with max_regression and is in registers/thread`, ""},
+	{"base", swap("rules:", "latency: {base: guess}\nrules:"), `:5: latency.base cannot be "guess"`, "run or stored"},
+	{"GPU budget", swap("rules:", "latency: {gpu_budget: 0s}\nrules:"), `:5: "0s" is not a time`, "120s"},
+	{"relative without limit", withRule(latencyRule + "relative_to: ref, max_regression: 2%"), `:6: rule "t": relative_to goes with limit, a share of the reference's time`, "limit: 0.5"},
+	{"relative in ns", withRule(latencyRule + "relative_to: ref, limit: 5us"), `:6: rule "t": a limit of 5us is no share of the reference's time`, "limit: 0.5"},
+	{"relative to 0", withRule(latencyRule + "relative_to: ref, limit: 0"), `:6: rule "t": a ratio to a reference must be above 0 and at most 100, got 0`, ""},
+	{"relative to nobody", withRule(latencyRule + `relative_to: "../ref", limit: 1`), `:6: rule "t": "../ref" is not the name of a kernel`, ""},
+	{"relative occupancy", withRule("id: t, metric: ncu.achieved_occupancy, relative_to: ref, limit: 1"), `:6: rule "t": ncu.achieved_occupancy is not measured beside a reference`, "latency.typical, latency.mean and their cold forms are"},
+	{"relative tail", withRule("id: t, metric: latency.p99, relative_to: ref, limit: 1"), `:6: rule "t": latency.p99 is not measured beside a reference`, "latency.typical, latency.mean and their cold forms are"},
+	{"red tail", withRule("id: t, metric: latency.p99, max_regression: 2%, severity: fail"), `:6: rule "t": latency.p99 is advice and never red`, "latency.mean sees a tail and can be red"},
+	{"tail alone", withRule("id: t, metric: latency.p99, max_regression: 2%"), `:6: rule "t": latency.p99 is compared where a rule compares latency.typical or latency.mean with a base that is run`, ""},
 	{"severity", withRule("id: a, metric: ptxas.registers, limit: 1, severity: maybe"), `:6: rule "a": severity cannot be "maybe"`, "fail or warn"},
 	{"kernel pattern", withRule(`id: a, metric: ptxas.registers, limit: 1, kernels: ["a/["]`), `:6: rule "a": "a/[" is not a pattern`, ""},
 	{"limit where no side is better", withRule("id: a, metric: ncu.waves, limit: 1"), `:6: rule "a": ncu.waves has no better direction, so a limit has no side`, "max_regression says how much may change"},

@@ -19,7 +19,7 @@ func ruleText(r *rand.Rand, id string) string {
 	accepted := "max_regression: " + pick(r, "0", "1", "8")
 	switch {
 	case isLatency(m):
-		accepted = pick(r, "max_regression: 2%", "max_regression: 5%", "max_regression: 2%, floor: 50ns", "limit: 101us")
+		accepted = pick(r, "max_regression: 2%", "max_regression: 5%", "max_regression: 2%, floor: 50ns", "limit: 101us", "relative_to: op/ref, limit: 1.2")
 	case m.Unit == "%":
 		accepted = pick(r, "max_regression: 5pp", "max_regression: 10%", "limit: 61%")
 	case m.Either:
@@ -39,10 +39,23 @@ func ruleText(r *rand.Rand, id string) string {
 	return text + "}"
 }
 
-func policyOf(t *testing.T, rules []string) *Policy {
+func policyOf(t *testing.T, stored bool, rules []string) *Policy {
 	t.Helper()
 	head, _, _ := strings.Cut(standard, "  - ")
+	if stored {
+		head = strings.Replace(head, "rules:", "latency: {base: stored}\nrules:", 1)
+	}
 	return parse(t, head+"  - "+strings.Join(rules, "\n  - ")+"\n")
+}
+
+// randomPolicy runs the base or holds times against sessions.
+func randomPolicy(t *testing.T, r *rand.Rand) *Policy {
+	t.Helper()
+	rules, stored := randomRules(r), r.Intn(3) == 0
+	if stored {
+		rules = slices.DeleteFunc(rules, func(text string) bool { return strings.Contains(text, "p99") })
+	}
+	return policyOf(t, stored, rules)
 }
 
 func randomRules(r *rand.Rand) []string {
@@ -90,7 +103,13 @@ func randomCase(r *rand.Rand, name string) CaseFacts {
 	c.Correctness = maybe(r, check)
 	c.Profile = Pair{maybe(r, occupancy()), maybe(r, occupancy())}
 	head := pick(r, 5_000.0, 97_000, 100_000, 100_000, 101_000, 103_000, 130_000)
-	c.Latency = LatencyFacts{maybe(r, timed(r, head)), maybe(r, experiment(r, pick(r, 1, 3, 3, 3), head))}
+	c.Latency = LatencyFacts{Head: maybe(r, timed(r, head)), Experiment: maybe(r, experiment(r, pick(r, 1, 3, 3, 3), head)), Sessions: maybe(r, history(r, pick(r, 1, 7, 9, 12)))}
+	if r.Intn(3) == 0 {
+		c.Latency.Experiment = Arm{Record: baseBroke(), Source: Measured}
+	}
+	for _, name := range []string{"op/ref", "op/other"}[:r.Intn(3)] {
+		c.Latency.References = append(c.Latency.References, ReferenceFacts{Name: name, Correctness: maybe(r, correct()), Experiment: maybe(r, experiment(r, 3, head))})
+	}
 	return c
 }
 

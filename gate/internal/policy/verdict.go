@@ -136,11 +136,17 @@ type Finding struct {
 	Base     *evidence.Value `json:"base,omitempty"`
 	Head     *evidence.Value `json:"head,omitempty"`
 	Accepts  string          `json:"accepts,omitempty"` // "limit 0", "max_regression 2%"
-	Interval *Interval       `json:"interval,omitempty"`
-	Noise    *Noise          `json:"noise,omitempty"`
-	Reason   string          `json:"reason"`
-	Hint     string          `json:"hint,omitempty"` // what to do about a tool that failed
-	Tool     bool            `json:"tool_failure,omitempty"`
+
+	// RelativeTo is the kernel in the base's place: Base and Interval are then
+	// of its time.
+	RelativeTo string `json:"relative_to,omitempty"`
+
+	Interval *Interval `json:"interval,omitempty"`
+	Noise    *Noise    `json:"noise,omitempty"`
+	Sessions *Sessions `json:"sessions,omitempty"`
+	Reason   string    `json:"reason"`
+	Hint     string    `json:"hint,omitempty"` // what to do about a tool that failed
+	Tool     bool      `json:"tool_failure,omitempty"`
 }
 
 // An Interval is the estimated change of a time, relative, with its 95 %
@@ -151,6 +157,18 @@ type Interval struct {
 	High     float64  `json:"high"`
 	Pairs    int      `json:"pairs"`
 	MDE90    *float64 `json:"mde90,omitempty"`
+}
+
+// Sessions is a time held against those of the base's code in earlier jobs: the
+// relative change with its 95 % prediction interval, and the two components of
+// the noise as standard deviations of logarithms.
+type Sessions struct {
+	Count        int     `json:"count"`
+	Estimate     float64 `json:"estimate"`
+	Low          float64 `json:"low"`
+	High         float64 `json:"high"`
+	SigmaSession float64 `json:"sigma_session"`
+	SigmaLaunch  float64 `json:"sigma_launch"`
 }
 
 // Noise is what an A/A run says of a time that passed without an interval of

@@ -89,6 +89,9 @@ func order(findings []policy.Finding) []policy.Finding {
 }
 
 func weight(f policy.Finding) int {
+	if f.Severity == policy.Advice {
+		return 0
+	}
 	switch f.Status {
 	case policy.Fail:
 		if f.Severity == policy.Warns {

@@ -60,8 +60,7 @@ func (t *text) kernel(k policy.KernelVerdict) {
 	shown := 0
 	for _, group := range grouped(order(k.Findings)) {
 		f := group.first
-		quiet := f.Status == policy.Pass || f.Status == policy.NotCompared
-		if quiet && !t.o.Verbose {
+		if quiet(f) && !t.o.Verbose {
 			continue
 		}
 		shown++
@@ -75,6 +74,14 @@ func (t *text) kernel(k policy.KernelVerdict) {
 	if shown > 0 {
 		t.line("")
 	}
+}
+
+// quiet holds for what a reader need not know. Advice speaks up on proof only.
+func quiet(f policy.Finding) bool {
+	if f.Severity == policy.Advice {
+		return f.Status != policy.Fail
+	}
+	return f.Status == policy.Pass || f.Status == policy.NotCompared
 }
 
 // A group is findings that say the same of several rules and cases.
@@ -112,8 +119,11 @@ func hasFigure(f policy.Finding) bool { return f.Head != nil && f.Head.Known() }
 
 func (t *text) finding(g group) {
 	f := g.first
-	word := f.Status.String()
-	if f.Severity == policy.Warns && f.Status == policy.Fail {
+	word, shade := f.Status.String(), f.Status
+	switch {
+	case f.Severity == policy.Advice && f.Status == policy.Fail:
+		word, shade = string(policy.Advice), policy.Warn
+	case f.Severity == policy.Warns && f.Status == policy.Fail:
 		word = policy.Warn.String()
 	}
 	var parts []string
@@ -134,7 +144,7 @@ func (t *text) finding(g group) {
 	if len(parts) > 0 {
 		where = "  " + Clean(strings.Join(parts, "  "), false)
 	}
-	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), f.Status), Clean(strings.Join(g.rules, ", "), false), where)
+	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), shade), Clean(strings.Join(g.rules, ", "), false), where)
 	t.line("                %s", Clean(f.Reason, false))
 	if seen := visible(f); seen != "" {
 		t.line("                %s", Clean(seen, false))
@@ -157,7 +167,7 @@ func visible(f policy.Finding) string {
 	return ""
 }
 
-// movement is "base → head" with units.
+// movement is "base → head" with units, or head and reference side by side.
 func movement(f policy.Finding) string {
 	if f.Head == nil || !f.Head.Known() {
 		return ""
@@ -166,7 +176,11 @@ func movement(f policy.Finding) string {
 	if f.Base == nil || !f.Base.Known() {
 		return head
 	}
-	return policy.Show(f.Base.Number, f.Unit) + " → " + head
+	base := policy.Show(f.Base.Number, f.Unit)
+	if f.RelativeTo != "" {
+		return head + " beside " + base + " of " + f.RelativeTo
+	}
+	return base + " → " + head
 }
 
 // columns of the table of figures.

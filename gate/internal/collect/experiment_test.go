@@ -1,0 +1,135 @@
+package collect
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
+)
+
+// side is a unit of one arm: its library and code differ from the other's.
+func side(kernel, role, code string) Unit {
+	u := unit(kernel, "small")
+	u.Role, u.Address.Code = role, code
+	return u
+}
+
+func question(name string, pair int) Trial {
+	return Trial{Name: name, Pair: pair, Regime: "warm", Metric: compare.Typical,
+		Limits: func(float64) (compare.Limits, error) { return compare.Profile("standard") }}
+}
+
+// ask runs an experiment of two blocks on a harness that a shell snippet
+// disturbs.
+func ask(t *testing.T, shell string, change func(*Collector), pairs []Pair, trials ...Trial) ([]*evidence.Record, []string, *Collector, error) {
+	t.Helper()
+	c, _ := fake(t, timesOf(shell))
+	c.Processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
+	if change != nil {
+		change(c)
+	}
+	records, err := c.Experiment(context.Background(), pairs, trials, compare.Budget{Pairs: 8}, 0)
+	return records, launchesOf(t, c), c, err
+}
+
+func twoPairs() []Pair {
+	head := side("op/a", "", "head")
+	return []Pair{{Base: side("op/a", "", "base"), Head: head}, {Base: side("op/ref", "reference:sm_90", "ref"), Head: head, Reference: true}}
+}
+
+// Two pairs share the head's time of a launch, and every launch times one arm.
+func TestExperimentTimesEachUnitOnce(t *testing.T) {
+	records, launches, _, err := ask(t, "", nil, twoPairs(), question("base", 0), question("reference", 1))
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if len(launches) != 1+16 {
+		t.Fatalf("%d launches, want the pilot and two blocks", len(launches))
+	}
+	heads := 0
+	for _, l := range launches {
+		units := strings.Fields(strings.ReplaceAll(l, "--run", ""))
+		slices.Sort(units)
+		switch strings.Join(units, " ") {
+		case "op/a@small":
+			heads++
+		case "op/a@small op/ref:reference:sm_90@small":
+		default:
+			t.Errorf("a launch times %q", l)
+		}
+	}
+	if heads != 8 {
+		t.Errorf("%d launches of the head, want 8", heads)
+	}
+	for i, r := range records {
+		if r.Failure != nil || len(r.Experiment.Blocks) != 2 || len(r.Experiment.Blocks[0].Head) != 4 || r.Base.Code != twoPairs()[i].Base.Address.Code || r.Address.Code != "head" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if x := records[0].Experiment; x.TimedSeconds <= 0 || x.TimedSeconds != records[1].Experiment.TimedSeconds {
+		t.Errorf("%v s timed", x.TimedSeconds)
+	}
+}
+
+// A process that comes onto the GPU costs the block it came in, and no other;
+// one that was there from the start costs none.
+func TestExperimentDiscardsABlockThatWasDisturbed(t *testing.T) {
+	asked := 0
+	processes := func(c *Collector) {
+		c.Processes = func(context.Context) ([]gpu.Process, error) {
+			all := []gpu.Process{{UUID: "GPU-1", PID: 7, Name: "old"}, {UUID: "GPU-2", PID: 9, Name: "elsewhere"}}
+			if asked++; asked > 2 {
+				all = append(all, gpu.Process{UUID: "GPU-1", PID: 8, Name: "train"}, gpu.Process{UUID: "GPU-2", PID: 10, Name: "elsewhere"})
+			}
+			return all, nil
+		}
+	}
+	records, launches, _, err := ask(t, "", processes, twoPairs()[:1], question("base", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := records[0].Experiment
+	if len(x.Blocks) != 2 || len(x.Discarded) != 1 || x.Discarded[0].Number != 1 || x.Discarded[0].Reason != "another process came onto the GPU: train (pid 8)" || len(launches) != 1+24 {
+		t.Errorf("%d blocks, %+v, %d launches", len(x.Blocks), x.Discarded, len(launches))
+	}
+}
+
+// A reference that breaks takes its own pair along, names itself, and leaves
+// the other pair its block anew; no launch more is spent on the lost one.
+func TestExperimentDropsAReferenceThatBreaks(t *testing.T) {
+	fault := strings.NewReplacer("op/k", "op/ref:reference:sm_90", `,"class":"normal"`, "").Replace(errorLine)
+	shell := `case "$*" in *reference*) if [ $n -gt 1 ]; then ` + say(configLine, fault, endLine(fault)) + `exit 1; fi;; esac`
+	records, launches, c, err := ask(t, shell, nil, twoPairs(), question("base", 0), question("reference", 1))
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if r := records[0]; r.Failure != nil || len(r.Experiment.Blocks) != 2 || len(r.Experiment.Discarded) != 1 {
+		t.Errorf("the pair that is well: %+v", r)
+	}
+	f := records[1].Failure
+	if f == nil || !f.OtherArm || f.Kind != evidence.Tool || !strings.HasPrefix(f.Message, "the reference op/ref cannot be timed: cudaErrorIllegalAddress") {
+		t.Errorf("the reference: %+v", f)
+	}
+	if n := len(launches) - 1; n < 16+1 || n > 16+6 || probes(c) != 1 { // at most four launches of the head, the broken one and its repetition
+		t.Errorf("%d launches, %d probes", n, probes(c))
+	}
+}
+
+// The head's own fault is its own, whichever pair met it.
+func TestExperimentBlamesTheHead(t *testing.T) {
+	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "").Replace(errorLine)
+	shell := `case "$*" in *reference*) ;; *) if [ $n -gt 1 ]; then ` + say(configLine, fault, endLine(fault)) + `exit 1; fi;; esac`
+	records, _, _, err := ask(t, shell, nil, twoPairs(), question("base", 0), question("reference", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if f := r.Failure; f == nil || f.OtherArm || f.Kind != evidence.CUDA || !strings.HasPrefix(f.Message, "cudaErrorIllegalAddress") {
+			t.Errorf("%+v", f)
+		}
+	}
+}
