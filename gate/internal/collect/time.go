@@ -22,7 +22,7 @@ type timing struct {
 
 // singleLaunches is how many fresh processes time a kernel that is compared
 // with nothing.
-const singleLaunches = 8
+const singleLaunches = 10
 
 // Time measures units that are compared with nothing: every launch is a fresh
 // process that all units share. It returns one record a unit, in their order.

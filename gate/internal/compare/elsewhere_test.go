@@ -18,7 +18,7 @@ func TestElsewhereCounts(t *testing.T) {
 			t.Errorf("%d tests elsewhere: %s among %d (%s), want %s", elsewhere, o.Verdict, o.Tests, o.Detail, want)
 		}
 	}
-	now := Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0.02)}
+	now := Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0.02)}
 	for elsewhere, red := range map[int]bool{0: true, 1 << 19: false} {
 		plan.Elsewhere = elsewhere
 		outcomes, err := DecideStored([]Stored{now}, plan)
@@ -56,7 +56,7 @@ func TestP99(t *testing.T) {
 // One gated metric is one test, in stored mode too.
 func TestStoredMetrics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(93, 0))
-	k := Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0)}
+	k := Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0)}
 	for i := range k.Now.Launches {
 		k.Now.Launches[i].Mean *= 1.5
 	}

@@ -39,10 +39,6 @@ type Stored struct {
 	Metrics []Metric `json:"metrics,omitempty"`
 }
 
-// StoredLimits are the default limits of stored mode, 0.5 % and 6 %: sessions
-// differ by 0.6 to 1.1 %, so a smaller effect is not found.
-func StoredLimits() Limits { return Limits{Tolerance: 0.005, Detect: 0.06} }
-
 // A StoredOutcome is what stored mode proved. With fewer than eight sessions it
 // is advisory: the verdict is Inconclusive, and Detail says what was seen.
 type StoredOutcome struct {

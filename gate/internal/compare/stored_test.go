@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// storedLimits suit sessions that differ by about 1 %.
+var storedLimits = Limits{Tolerance: 0.005, Detect: 0.06}
+
 // sessions draws stored sessions of ten launches.
 func sessions(rng *rand.Rand, n int, between, within float64) []Session {
 	list := make([]Session, n)
@@ -72,7 +75,7 @@ func TestStored(t *testing.T) {
 		{"constant, slower", constant, session(rng, 0, 0.001, 0.5), Inconclusive, ZeroVariance, false},
 		{"collapsed", sessions(rng, 20, 0.005, 0.003), session(rng, 0.005, 0.003, -0.95), Inconclusive, Collapse, false},
 	} {
-		o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: c.history, Now: c.now})
+		o := storedOne(t, Stored{Name: "k", Limits: storedLimits, History: c.history, Now: c.now})
 		if o.Verdict != c.verdict || o.Reason != c.reason || o.Advisory != c.advisory || o.Detail == "" {
 			t.Errorf("%s: %s, %s, advisory %v (%s), want %s, %s, %v", c.name, o.Verdict, o.Reason, o.Advisory, o.Detail, c.verdict, c.reason, c.advisory)
 		}
@@ -83,7 +86,7 @@ func TestStored(t *testing.T) {
 // the others.
 func TestAdvisoryHasNoPValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(74, 0))
-	o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 7, 0.005, 0.003), Now: session(rng, 0.005, 0.003, 0.5)})
+	o := storedOne(t, Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 7, 0.005, 0.003), Now: session(rng, 0.005, 0.003, 0.5)})
 	for _, m := range o.Metrics {
 		if m.PRegressed != 1 || m.PPass != 1 {
 			t.Errorf("%s has p values %v and %v, want 1", m.Metric, m.PRegressed, m.PPass)
@@ -93,7 +96,7 @@ func TestAdvisoryHasNoPValue(t *testing.T) {
 
 func TestStoredComponents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(72, 0))
-	o := storedOne(t, Stored{Name: "k", Limits: StoredLimits(), History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
+	o := storedOne(t, Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
 	if m := o.Metrics[0]; math.Abs(m.SigmaSession-0.008) > 0.0006 || math.Abs(m.SigmaLaunch-0.003) > 0.0001 {
 		t.Errorf("components %v and %v, want 0.008 and 0.003", m.SigmaSession, m.SigmaLaunch)
 	}
@@ -105,7 +108,7 @@ func TestStoredComponents(t *testing.T) {
 func TestStoredLevel(t *testing.T) {
 	const requests, kernels, seed = 1000, 5, 73
 	rng := rand.New(rand.NewPCG(seed, 0))
-	limits := StoredLimits()
+	limits := storedLimits
 	red, green := 0, 0
 	for range requests {
 		var still, slow []Stored
@@ -142,7 +145,7 @@ func countStored(t *testing.T, kernels []Stored, v Verdict) int {
 }
 
 func TestStoredRefuses(t *testing.T) {
-	ok := Stored{Name: "k", Limits: StoredLimits()}
+	ok := Stored{Name: "k", Limits: storedLimits}
 	nameless, reference := ok, ok
 	nameless.Name = ""
 	reference.Limits = Limits{Tolerance: -0.5, Detect: -0.5, Reference: true}

@@ -98,6 +98,24 @@ func TestParseTimes(t *testing.T) {
 	}
 }
 
+// TestDocumentedPolicy keeps the examples of the documentation readable.
+func TestDocumentedPolicy(t *testing.T) {
+	text, err := os.ReadFile("../../docs/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```yaml\n")[1:]
+	if len(blocks) == 0 {
+		t.Fatal("found 0 examples")
+	}
+	for _, b := range blocks {
+		example, _, _ := strings.Cut(b, "```")
+		if p := parse(t, example); len(p.Rules) == 0 {
+			t.Errorf("no rule in\n%s", example)
+		}
+	}
+}
+
 // TestRepositoryPolicy keeps gate's own policy readable.
 func TestRepositoryPolicy(t *testing.T) {
 	p, err := Read("../../../policies.yaml", "policies.yaml")
