@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
@@ -64,6 +66,7 @@ type Builder struct {
 	OnDone    func(Result)
 
 	hashes *hasher
+	system func(file string) bool // the toolkit's or the system's, not the project's
 }
 
 // New opens the cache, which is made when it is not there.
@@ -74,6 +77,7 @@ func New(tc *toolchain.Toolchain, cache, include string) (*Builder, error) {
 			return nil, fmt.Errorf("making the build cache: %w", err)
 		}
 	}
+	b.system = identity.SystemDirs(append(slices.Clone(tc.Include), tc.Root)...)
 	b.hashes = openHasher(filepath.Join(b.Cache, "stat.json"))
 	sweep(filepath.Join(b.Cache, "tmp"))
 	return b, nil

@@ -292,21 +292,6 @@ func (b *Builder) hostID(file string) (string, error) {
 	return identity.HostID(f, b.system)
 }
 
-// system reports whether a file that a line marker names is the toolkit's or
-// the system's rather than the project's.
-func (b *Builder) system(file string) bool {
-	if !filepath.IsAbs(file) {
-		return strings.HasPrefix(file, "<")
-	}
-	file = filepath.Clean(file)
-	for _, dir := range append(b.Toolchain.Include, b.Toolchain.Root, "/usr/include", "/usr/lib", "/usr/local/include") {
-		if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
-}
-
 func findCubin(dir, stem, arch string) (string, error) {
 	for _, pattern := range []string{stem + ".cubin", stem + "." + arch + ".cubin", stem + ".compute_*." + arch + ".cubin"} {
 		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) == 1 {

@@ -161,55 +161,52 @@ func decodeLine(line []byte, m *message) error {
 	return nil
 }
 
+// messages is how many a record holds.
+func (m message) messages() int {
+	n := 0
+	for _, there := range []bool{m.Config != nil, m.Begin != nil, m.Check != nil, m.Time != nil, m.Profile != nil, m.Error != nil, m.End != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *stream) take(m message, line []byte, sent *endMsg) error {
 	raw := rawLine{text: line}
-	fields := 0
-	if m.Config != nil {
-		fields++
+	switch {
+	case m.messages() != 1:
+		return fmt.Errorf("a record holds %d messages, not one", m.messages())
+	case m.Config != nil:
 		s.config = m.Config
 		if m.Config.Protocol != harness.Protocol {
 			return fmt.Errorf("the protocol is %q, this gate speaks %q", m.Config.Protocol, harness.Protocol)
 		}
-	}
-	if m.Begin != nil {
-		fields++
+	case m.Begin != nil:
 		sent.Begin++
 		s.last = m.Begin
 		raw.kernel, raw.kase = m.Begin.Kernel, m.Begin.Case
-	}
-	if m.Check != nil {
-		fields++
+	case m.Check != nil:
 		sent.Check++
 		s.checks = append(s.checks, *m.Check)
 		raw.kernel, raw.kase = m.Check.Kernel, m.Check.Case
-	}
-	if m.Time != nil {
-		fields++
+	case m.Time != nil:
 		sent.Time++
 		s.times = append(s.times, *m.Time)
 		raw.kernel, raw.kase = m.Time.Kernel, m.Time.Case
-	}
-	if m.Profile != nil {
-		fields++
+	case m.Profile != nil:
 		sent.Profile++
 		s.profile = append(s.profile, *m.Profile)
 		raw.kernel, raw.kase = m.Profile.Kernel, m.Profile.Case
-	}
-	if m.Error != nil {
-		fields++
+	case m.Error != nil:
 		sent.Error++
 		s.errors = append(s.errors, *m.Error)
 		raw.kernel, raw.kase = m.Error.Kernel, m.Error.Case
-	}
-	if m.End != nil {
-		fields++
+	case m.End != nil:
 		if *m.End != *sent {
 			return fmt.Errorf("the end record counts %+v, %+v arrived", *m.End, *sent)
 		}
 		s.ended = true
-	}
-	if fields != 1 {
-		return fmt.Errorf("a record holds %d messages, not one", fields)
 	}
 	s.lines = append(s.lines, raw)
 	return nil

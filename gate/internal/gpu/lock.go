@@ -108,13 +108,8 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// Held tells who has the lock of a GPU, without waiting. held is false when
-// nobody has.
-func Held(uuid string) (h Holder, held bool, err error) {
-	return HeldIn(LockDir, uuid)
-}
-
-// HeldIn is Held with another folder.
+// HeldIn tells who has the lock of a GPU in a folder, without waiting. held is
+// false when nobody has.
 func HeldIn(dir, uuid string) (h Holder, held bool, err error) {
 	path, err := lockPath(dir, uuid)
 	if err != nil {

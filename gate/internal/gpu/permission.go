@@ -1,9 +1,17 @@
 package gpu
 
 import (
+	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+)
+
+const (
+	procDriver = "/proc/driver/nvidia"
+	procLimit  = 64 << 10 // bytes read of one file
 )
 
 // ProfilingAllowed says whether this process may read the GPU's performance
@@ -47,4 +55,18 @@ func valueOf(text, key string) string {
 		}
 	}
 	return ""
+}
+
+// readLimited reads a small file; a larger one is an error.
+func readLimited(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, procLimit+1))
+	if err == nil && len(data) > procLimit {
+		err = errors.New(path + " is too large")
+	}
+	return string(data), err
 }

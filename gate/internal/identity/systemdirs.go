@@ -6,10 +6,11 @@ import (
 )
 
 // defaultSystemDirs are where a Unix system keeps headers that no project owns.
-var defaultSystemDirs = []string{"/usr/include", "/usr/lib", "/usr/lib64", "/usr/local/include", "/usr/local/lib"}
+var defaultSystemDirs = []string{"/usr/include", "/usr/lib", "/usr/lib64", "/usr/local/include"}
 
 // SystemDirs returns an isSystem for HostID: true for absolute names inside the given folders, with symbolic links in
-// them resolved too, and inside the system's own. A relative name belongs to the project.
+// them resolved too, and inside the system's own, and for the compiler's "<built-in>". A relative name belongs to the
+// project.
 func SystemDirs(dirs ...string) func(file string) bool {
 	var prefixes []string
 	for _, d := range append(dirs, defaultSystemDirs...) {
@@ -23,7 +24,7 @@ func SystemDirs(dirs ...string) func(file string) bool {
 	}
 	return func(file string) bool {
 		if !filepath.IsAbs(file) {
-			return false
+			return strings.HasPrefix(file, "<")
 		}
 		file = filepath.Clean(file)
 		for _, p := range prefixes {

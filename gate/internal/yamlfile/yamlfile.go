@@ -199,32 +199,28 @@ func (w *walker) sequence(n *yaml.Node, elem reflect.Type, path string) error {
 }
 
 func (w *walker) mapping(n *yaml.Node, elem reflect.Type, path string) error {
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if seen[key.Value] {
-			return w.fail(key, fmt.Sprintf("key %q appears twice", key.Value), "")
-		}
-		seen[key.Value] = true
-		w.lines[join(path, key.Value)] = key.Line
-		if value.Tag == "!!null" {
-			return w.fail(key, fmt.Sprintf("key %q has no value", key.Value), "")
-		}
-		if err := w.check(value, elem, join(path, key.Value)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.pairs(n, path, func(*yaml.Node) (reflect.Type, error) { return elem, nil })
 }
 
 func (w *walker) structure(n *yaml.Node, t reflect.Type, path string) error {
 	fields, names := fieldsOf(t)
+	return w.pairs(n, path, func(key *yaml.Node) (reflect.Type, error) {
+		ft, ok := fields[key.Value]
+		if !ok {
+			return nil, w.fail(key, fmt.Sprintf("unknown key %q", key.Value), unknownHint(key.Value, names))
+		}
+		return ft, nil
+	})
+}
+
+// pairs checks keys and values; typeOf says what a key's value has to be.
+func (w *walker) pairs(n *yaml.Node, path string, typeOf func(key *yaml.Node) (reflect.Type, error)) error {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		ft, ok := fields[key.Value]
-		if !ok {
-			return w.fail(key, fmt.Sprintf("unknown key %q", key.Value), unknownHint(key.Value, names))
+		t, err := typeOf(key)
+		if err != nil {
+			return err
 		}
 		if seen[key.Value] {
 			return w.fail(key, fmt.Sprintf("key %q appears twice", key.Value), "")
@@ -234,7 +230,7 @@ func (w *walker) structure(n *yaml.Node, t reflect.Type, path string) error {
 		if value.Tag == "!!null" {
 			return w.fail(key, fmt.Sprintf("key %q has no value", key.Value), "")
 		}
-		if err := w.check(value, ft, join(path, key.Value)); err != nil {
+		if err := w.check(value, t, join(path, key.Value)); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -24,38 +23,6 @@ func tree(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
-}
-
-const (
-	openModule   = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build  (builder@host)  Tue Sep  2 17:36:25 UTC 2025\nGCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n"
-	closedModule = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\nGCC version:  gcc version 11.3.0\n"
-	information  = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 171\nGPU UUID: \t GPU-3f1c9a52-7d0e-4b6a-9c55-0a1b2c3d4e5f\nVideo BIOS: \t 96.00.a1.00.01\nBus Type: \t PCIe\nDMA Size: \t 52 bits\nBus Location: \t 0000:0f:00.0\nDevice Minor: \t 3\nGPU Firmware: \t 580.159.03\nGPU Excluded:\t No\n"
-)
-
-func TestQuick(t *testing.T) {
-	other := strings.NewReplacer("3f1c9a52", "00000000", "0f:00", "87:00").Replace(information)
-	for _, c := range []struct {
-		name  string
-		files map[string]string
-		want  []Info // nil is not ok
-	}{
-		{"open module", map[string]string{"version": openModule, "gpus/0000:0f:00.0/information": information},
-			[]Info{{"GPU-3f1c9a52-7d0e-4b6a-9c55-0a1b2c3d4e5f", "NVIDIA H200", "580.159.03", "0000:0f:00.0"}}},
-		{"closed module, two GPUs", map[string]string{"version": closedModule, "gpus/0000:87:00.0/information": other, "gpus/0000:0f:00.0/information": information},
-			[]Info{{"GPU-3f1c9a52-7d0e-4b6a-9c55-0a1b2c3d4e5f", "NVIDIA H200", "535.54.03", "0000:0f:00.0"}, {"GPU-00000000-7d0e-4b6a-9c55-0a1b2c3d4e5f", "NVIDIA H200", "535.54.03", "0000:87:00.0"}}},
-		{"nothing", nil, nil},
-		{"no version", map[string]string{"gpus/a/information": information}, nil},
-		{"no GPU", map[string]string{"version": openModule}, nil},
-		{"odd version", map[string]string{"version": "hello", "gpus/a/information": information}, nil},
-		{"UUID not known yet", map[string]string{"version": openModule, "gpus/a/information": strings.ReplaceAll(information, "GPU-3f1c9a52-7d0e-4b6a-9c55-0a1b2c3d4e5f", "GPU-????????-????-????-????-????????????")}, nil},
-		{"one GPU of two is odd", map[string]string{"version": openModule, "gpus/a/information": information, "gpus/b/information": ""}, nil},
-		{"too large", map[string]string{"version": openModule, "gpus/a/information": information + strings.Repeat("x", procLimit)}, nil},
-	} {
-		got, ok := quickIn(tree(t, c.files))
-		if ok != (c.want != nil) || !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %+v, %v", c.name, got, ok)
-		}
-	}
 }
 
 func TestProfilingAllowed(t *testing.T) {
