@@ -5,7 +5,6 @@
 
 GO    ?= go
 GATE  := bin/gate
-export CGO_ENABLED := 0
 
 check: $(GATE) compiler
 	$(GATE) check
