@@ -13,13 +13,6 @@ var ErrBlockFailed = errors.New("block failed")
 // maxAttempts is how often a block is run before the experiment is given up.
 const maxAttempts = 3
 
-// Padding is drawn in steps of 256 bytes, the alignment of device allocations,
-// up to 64 KiB, so that the placement of buffers differs between launches.
-const (
-	paddingStep  = 256
-	paddingSteps = 64*1024/paddingStep + 1
-)
-
 // A Budget bounds an experiment. Zero is no bound.
 type Budget struct {
 	Pairs       int     `json:"pairs"`
@@ -46,8 +39,6 @@ type Step struct {
 	Number  int   `json:"number"`  // of the block, from 0
 	Attempt int   `json:"attempt"` // from 1; a repeated block gets a fresh order
 	Order   Order `json:"order"`
-	// Padding is the number of bytes to allocate before each launch's buffers.
-	Padding [blockSize]uint32 `json:"padding"`
 	// Kernels are the names to measure, in the order inside every launch of
 	// the block: the same for both arms.
 	Kernels []string `json:"kernels"`
@@ -111,13 +102,6 @@ func (d *Driver) NextBlock(random io.Reader) (Step, bool, error) {
 	var err error
 	if step.Order, err = NewOrder(random); err != nil {
 		return Step{}, false, err
-	}
-	for i := range step.Padding {
-		n, err := uniform(random, paddingSteps)
-		if err != nil {
-			return Step{}, false, fmt.Errorf("draw the padding of a launch: %w", err)
-		}
-		step.Padding[i] = uint32(n * paddingStep)
 	}
 	if err := shuffle(random, step.Kernels); err != nil {
 		return Step{}, false, err

@@ -80,11 +80,6 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 		if s.Number != i || s.Attempt != 1 || s.Order.Valid() != nil {
 			t.Errorf("step %d is %+v", i, s)
 		}
-		for _, p := range s.Padding {
-			if p%256 != 0 || p > 64*1024 {
-				t.Errorf("step %d pads by %d bytes", i, p)
-			}
-		}
 	}
 }
 
