@@ -146,7 +146,7 @@ func (j *job) needed(k *kernel) needs {
 		if !r.Matches(k.name) {
 			continue
 		}
-		compares := r.MaxRegression.Set && (k.facts.State == policy.Changed || j.Force && k.facts.State == policy.Unchanged)
+		compares := r.Compares() && (k.facts.State == policy.Changed || j.Force && k.facts.State == policy.Unchanged)
 		switch r.Metric.Tier {
 		case evidence.Profile:
 			n.profile = true

@@ -209,7 +209,7 @@ func (j *judge) rules() {
 
 // apply judges one rule on the static tier (nil) or on one case.
 func (j *judge) apply(r Rule, c *CaseFacts) {
-	f := Finding{Rule: r.ID, Metric: r.Metric.Name, Unit: r.Metric.Unit, Tier: r.Metric.Tier, Severity: r.Severity, Accepts: accepts(r)}
+	f := Finding{Rule: r.ID, Metric: r.Metric.Name, Unit: r.Metric.Unit, Tier: r.Metric.Tier, Severity: r.Severity, Accepts: j.policy.accepts(r)}
 	if c != nil {
 		f.Case, f.Machine = c.Name, c.Machine
 	}
@@ -226,7 +226,7 @@ func (j *judge) apply(r Rule, c *CaseFacts) {
 	case failure != nil && failure.Blames():
 		// What the kernel did is red whether or not there is a base to compare with.
 		f.Status, f.Reason = Fail, failure.Message
-	case isLatency(r.Metric) && r.MaxRegression.Set:
+	case isLatency(r.Metric) && r.Compares():
 		j.applyTime(r, c, &f)
 	case !head.Known():
 		f.Reason = head.Missing
@@ -257,7 +257,7 @@ func (a *Arm) failure() *evidence.Failure {
 	return a.Record.Failure
 }
 
-func accepts(r Rule) string {
+func (p *Policy) accepts(r Rule) string {
 	if r.RelativeTo != "" {
 		return "limit " + r.Limit.Text + " of " + r.RelativeTo
 	}
@@ -265,6 +265,9 @@ func accepts(r Rule) string {
 		return "limit " + r.Limit.Text
 	}
 	text := "max_regression " + r.MaxRegression.Text
+	if !r.MaxRegression.Set {
+		text = fmt.Sprintf("detect %g%%", inMetricUnit(Amount{Number: p.Limits.Detect, Unit: "%"}))
+	}
 	if r.Floor.Set {
 		text += ", floor " + r.Floor.Text
 	}

@@ -6,13 +6,13 @@ import "github.com/kernelgate/gate/gate/internal/compare"
 // calibration where the times themselves do not tell. Unchanged code was not
 // put to a test that could have found anything.
 func (j *judge) addNoise(r Rule, c *CaseFacts, f *Finding) {
-	unchanged := r.MaxRegression.Set && !j.kernel.timed()
+	unchanged := r.Compares() && !j.kernel.timed()
 	told := f.Sessions != nil || f.Interval != nil && f.Interval.MDE90 != nil
 	if f.Status != Pass || unchanged || told || c.Calibration == nil || isAdvice(r.Metric) {
 		return
 	}
 	limits := j.policy.Limits
-	if r.MaxRegression.Set {
+	if r.Compares() {
 		var err error
 		if limits, err = j.policy.timeLimits(r, f.Base.Number); err != nil {
 			return // a floor that is no share of the base's time

@@ -159,10 +159,10 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 // experiment that a rule with a say asks for.
 func (c checker) advised(p *Policy) error {
 	asked := func(r Rule) bool {
-		return isLatency(r.Metric) && !isAdvice(r.Metric) && r.MaxRegression.Set && !p.Stored
+		return isLatency(r.Metric) && !isAdvice(r.Metric) && r.Compares() && !p.Stored
 	}
 	for i, r := range p.Rules {
-		if isAdvice(r.Metric) && r.MaxRegression.Set && !slices.ContainsFunc(p.Rules, asked) {
+		if isAdvice(r.Metric) && r.Compares() && !slices.ContainsFunc(p.Rules, asked) {
 			return c.bad(fmt.Sprintf("rules[%d].metric", i), "", "rule %q: %s is compared where a rule compares latency.typical or latency.mean with a base that is run", r.ID, r.Metric.Name)
 		}
 	}

@@ -90,6 +90,12 @@ func TestParseTimes(t *testing.T) {
 	if r.Matches("a/sdpa") || !r.Matches("a/b") {
 		t.Error("a kernel is its own reference, or the rule matches nothing")
 	}
+	// Without an amount the policy's own limits hold, as they are.
+	p = parse(t, strings.Replace(withRule("id: t, metric: latency.mean, floor: 10us"), "rules:", "latency: {tolerance: 0.3%, detect: 0.7%}\nrules:", 1))
+	limits, err := p.timeLimits(p.Rules[0], 1e6)
+	if err != nil || !p.Rules[0].Compares() || math.Abs(limits.Tolerance-0.01) > 1e-12 || math.Abs(limits.Detect-0.014) > 1e-12 || p.accepts(p.Rules[0]) != "detect 0.7%, floor 10us" {
+		t.Errorf("%+v, %v, %s", limits, err, p.accepts(p.Rules[0]))
+	}
 	for _, base := range []string{"base: run, ", ""} {
 		p = parse(t, swap("limit: 0}", "limit: 0}\n  - {id: p99, metric: latency.cold_p99, max_regression: 5%}\n  - {id: t, metric: latency.mean, max_regression: 2%}\nlatency: {"+base+"profile: strict}"))
 		if p.Rules[1].Severity != Advice || p.Stored {

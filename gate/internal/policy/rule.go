@@ -126,7 +126,7 @@ func (c checker) amounts(r Rule, key func(string) string) error {
 	if r.RelativeTo != "" {
 		return c.relative(r, key)
 	}
-	if r.Limit.Set == r.MaxRegression.Set {
+	if r.Limit.Set && r.MaxRegression.Set || !r.Limit.Set && !r.Compares() {
 		return c.bad(key("metric"), "", "rule %q wants either limit or max_regression", r.ID)
 	}
 	if r.Limit.Set && m.Either {
@@ -182,6 +182,12 @@ func unitName(unit string) string {
 		return "plain numbers"
 	}
 	return unit
+}
+
+// Compares reports whether the rule compares the head with the base. A time
+// without an amount is compared by the policy's own limits.
+func (r Rule) Compares() bool {
+	return r.MaxRegression.Set || isLatency(r.Metric) && !r.Limit.Set
 }
 
 // Reference is the kernel that a rule with relative_to compares a kernel with: a

@@ -26,7 +26,7 @@ func (t *times) sessions(p *Policy, f Facts) []compare.Stored {
 				continue
 			}
 			for _, r := range p.Rules {
-				if !isLatency(r.Metric) || isAdvice(r.Metric) || !r.MaxRegression.Set || !r.Matches(k.Name) {
+				if !isLatency(r.Metric) || isAdvice(r.Metric) || !r.Compares() || !r.Matches(k.Name) {
 					continue
 				}
 				name := experimentName(r, k, c)

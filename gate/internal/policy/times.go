@@ -58,7 +58,7 @@ func (p *Policy) Trials(k *KernelFacts, c *CaseFacts) []Trial {
 		switch {
 		case r.RelativeTo != "":
 			t.Limits = func(float64) (compare.Limits, error) { return compare.ReferenceLimits(r.Limit.Number) }
-		case r.MaxRegression.Set && k.timed() && !p.Stored:
+		case r.Compares() && k.timed() && !p.Stored:
 			t.Limits = func(base float64) (compare.Limits, error) { return p.timeLimits(r, base) }
 		default:
 			continue
@@ -71,7 +71,10 @@ func (p *Policy) Trials(k *KernelFacts, c *CaseFacts) []Trial {
 // timeLimits turns a rule into a tolerance and an effect to be found; base is
 // the base's time in ns.
 func (p *Policy) timeLimits(r Rule, base float64) (compare.Limits, error) {
-	limits, err := compare.MaxRegression(p.Limits, r.MaxRegression.Number)
+	limits, err := p.Limits, error(nil)
+	if r.MaxRegression.Set {
+		limits, err = compare.MaxRegression(p.Limits, r.MaxRegression.Number)
+	}
 	if err != nil || !r.Floor.Set {
 		return limits, err
 	}
@@ -267,7 +270,7 @@ func timeFinding(f *Finding, o compare.Outcome) {
 	m := o.Metrics[0]
 	base, head := evidence.Of(m.Base, "ns"), evidence.Of(m.Head, "ns")
 	f.Base, f.Head = &base, &head
-	f.Interval = &Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs, MDE90: m.MDE90}
+	f.Interval = &Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs, MDE90: m.MDE90, Modes: m.Modes}
 	f.Status, f.Reason = statusOfTimes(o.Verdict), o.Detail
 }
 

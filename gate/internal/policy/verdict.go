@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
@@ -157,6 +158,8 @@ type Interval struct {
 	High     float64  `json:"high"`
 	Pairs    int      `json:"pairs"`
 	MDE90    *float64 `json:"mde90,omitempty"`
+	// Modes are two groups of launches, as information.
+	Modes *compare.Modes `json:"modes,omitempty"`
 }
 
 // Sessions is a time held against those of the base's code in earlier jobs: the

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/policy"
 )
@@ -105,7 +106,17 @@ func verdicts() map[string]*policy.Verdict {
 	compareTimes.Noise = &policy.Noise{MDE90: 0.5, Recorded: "2026-11-01T00:00:00Z"}
 	ceiling.Base, ceiling.Noise = nil, &policy.Noise{MDE90: 0.0123, Recorded: "2026-11-20T10:00:00Z\u202e"}
 	late.Interval = &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12, MDE90: &seen}
+	beside, tail, sessions := held("ratio", "limit 0.1 of r02"), slower, held("latency", "max_regression 2%")
+	beside.RelativeTo, beside.Base, beside.Interval = "attention/r02\u202e", value(127170, "ns"), &policy.Interval{Estimate: -0.86, Low: -0.87, High: -0.85, Pairs: 8}
+	fast, half := -0.001, 0.5
+	tail.Rule, tail.Metric, tail.Severity = "tail", "latency.p99", policy.Advice
+	tail.Interval = &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12,
+		Modes: &compare.Modes{Split: 18500, BaseSlow: 0.25, HeadSlow: half, ShareP: 0.4, Fast: &fast}}
+	quietTail := held("quiet", "max_regression 2%")
+	quietTail.Severity, quietTail.Status = policy.Advice, policy.Inconclusive
+	sessions.Sessions = &policy.Sessions{Count: 9, Estimate: 0.0001, Low: -0.01, High: 0.01, SigmaSession: 0.004, SigmaLaunch: 0.002}
 	return map[string]*policy.Verdict{
+		"arms":  run(policy.Pass, policy.Counts{Kernels: 1, Passed: 1, Changed: 1, Measured: 2}, kernel("attention/a", policy.Pass, tail, quietTail, beside, sessions)),
 		"times": run(policy.Fail, policy.Counts{Kernels: 1, Failed: 1, Changed: 1, Measured: 2}, kernel("attention/a", policy.Fail, compareTimes, ceiling, held("bare", "limit 20us"), late)),
 		"pass":  run(policy.Pass, policy.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", policy.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
 		"fail": run(policy.Fail, policy.Counts{Kernels: 4, Failed: 3, Passed: 1, Changed: 3, Gone: 1, Measured: 3, Missing: 1},
@@ -285,12 +296,13 @@ func TestWorstFindingComesFirst(t *testing.T) {
 		{Rule: "pass", Status: policy.Pass, Severity: policy.Red}, {Rule: "none", Status: policy.NotCompared, Severity: policy.Red},
 		{Rule: "warns", Status: policy.Fail, Severity: policy.Warns}, {Rule: "open", Status: policy.Inconclusive, Severity: policy.Red},
 		{Rule: "fail", Status: policy.Fail, Severity: policy.Red}, {Rule: "fail2", Status: policy.Fail, Severity: policy.Red},
+		{Rule: "advice", Status: policy.Fail, Severity: policy.Advice},
 	}
 	var got []string
 	for _, f := range order(statuses) {
 		got = append(got, f.Rule)
 	}
-	if want := []string{"fail", "fail2", "open", "warns", "pass", "none"}; !slices.Equal(got, want) {
+	if want := []string{"fail", "fail2", "open", "warns", "pass", "none", "advice"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

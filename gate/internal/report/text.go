@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/policy"
 )
@@ -149,9 +150,25 @@ func (t *text) finding(g group) {
 	if seen := visible(f); seen != "" {
 		t.line("                %s", Clean(seen, false))
 	}
+	if f.Interval != nil && f.Interval.Modes != nil {
+		t.line("                %s", modes(f.Interval.Modes))
+	}
 	if f.Hint != "" {
 		t.line("                hint: %s", Clean(f.Hint, false))
 	}
+}
+
+// modes says where launches fall apart, and how the arms share the groups.
+func modes(m *compare.Modes) string {
+	text := fmt.Sprintf("the launches fall into two groups around %s: %.0f %% of the base's and %.0f %% of the head's are in the slow one (Fisher's exact p %.2g)",
+		policy.Show(m.Split, "ns"), 100*m.BaseSlow, 100*m.HeadSlow, m.ShareP)
+	if m.Fast != nil {
+		text += fmt.Sprintf("; %+.2f %% in the fast one", 100**m.Fast)
+	}
+	if m.Slow != nil {
+		text += fmt.Sprintf("; %+.2f %% in the slow one", 100**m.Slow)
+	}
+	return text
 }
 
 // visible says what a time that passes could not have hidden.
