@@ -111,6 +111,12 @@ var failsOpen = []struct {
 	{"counter of another name on this chip", func(_ *KernelFacts, c *CaseFacts) {
 		c.Profile.Head.Record.Metrics["ncu.waves"] = evidence.Absent("this chip has no counter of that name", "")
 	}, 4, "waves", "this chip has no counter of that name"},
+	{"figure in another unit", func(_ *KernelFacts, c *CaseFacts) {
+		c.Profile.Head.Record.Metrics["ncu.achieved_occupancy"] = evidence.Of(0.7, "")
+	}, 4, "occupancy", "it is recorded in plain numbers, and ncu.achieved_occupancy is in %"},
+	{"figure of the base in another unit", func(_ *KernelFacts, c *CaseFacts) {
+		c.Profile.Base.Record.Metrics["ncu.achieved_occupancy"] = evidence.Of(0.7, "byte")
+	}, 4, "occupancy", "it is recorded in byte"},
 	{"NaN", set(headStatic, "ptxas.spill_bytes", math.NaN()), 4, "spills", "the measured value is not finite (NaN)"},
 	{"infinity", set(headStatic, "ptxas.spill_bytes", math.Inf(1)), 4, "spills", "the measured value is not finite (+Inf)"},
 	{"infinity that would be better", set(headProfile, "ncu.achieved_occupancy", math.Inf(1)), 4, "occupancy", "the measured value is not finite (+Inf)"},

@@ -2,8 +2,8 @@ package policy
 
 import (
 	"fmt"
-
 	"sort"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
@@ -314,7 +314,16 @@ func (a *Arm) get(m Metric) evidence.Value {
 	case a.Record.Failure != nil:
 		return evidence.Absent(a.Record.Failure.Message, m.Unit)
 	}
-	return a.Record.Metrics.Get(m.Name)
+	return inItsUnit(a.Record.Metrics.Get(m.Name), m)
+}
+
+// inItsUnit refuses a figure in another unit than the metric's: a record comes
+// from a file. A raw counter has the unit that the profiler gave it.
+func inItsUnit(v evidence.Value, m Metric) evidence.Value {
+	if !v.Known() || v.Unit == m.Unit || strings.HasPrefix(m.Name, "ncu.raw.") {
+		return v
+	}
+	return evidence.Absent(fmt.Sprintf("it is recorded in %s, and %s is in %s", unitName(v.Unit), m.Name, unitName(m.Unit)), m.Unit)
 }
 
 // figures are the head's metrics of every tier, judged or not.

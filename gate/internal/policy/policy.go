@@ -5,9 +5,7 @@ package policy
 
 import (
 	"fmt"
-
 	"path/filepath"
-
 	"slices"
 	"strings"
 	"time"
