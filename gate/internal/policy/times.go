@@ -238,7 +238,14 @@ func (j *judge) applyExperiment(r Rule, c *CaseFacts, arm Arm, f *Finding) {
 		return
 	}
 	timeFinding(f, o)
+	if budget := budgets[arm.Record.Experiment.Stopped]; f.Status == Inconclusive && budget != "" {
+		f.Reason += "; " + budget + " is used up"
+	}
 }
+
+// budgets are what ends an experiment that is not decided, by the driver's
+// words for it.
+var budgets = map[string]string{"wall": "latency.budget", "gpu": "latency.gpu_budget"}
 
 // applyReference judges a limit on the ratio to a reference's time. It holds
 // whatever the base is: a new kernel is held against its reference too.
