@@ -220,7 +220,13 @@ func headOf(l policy.LatencyFacts) policy.Arm {
 	return l.Head
 }
 
+// arm is the record at an address, or the reason why there is none.
 func (j *job) arm(tier evidence.Tier, a evidence.Address, base *evidence.Address) policy.Arm {
+	return j.armOr(tier, a, base, "head and base were never timed against each other")
+}
+
+// armOr says in the caller's words that two arms never met.
+func (j *job) armOr(tier evidence.Tier, a evidence.Address, base *evidence.Address, apart string) policy.Arm {
 	if a.Machine == "" {
 		return policy.Arm{Missing: "no evidence of this code is recorded"}
 	}
@@ -230,7 +236,7 @@ func (j *job) arm(tier evidence.Tier, a evidence.Address, base *evidence.Address
 	r, err := j.stores.get(tier, a, base)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && base != nil:
-		return policy.Arm{Missing: fmt.Sprintf("head and base were never timed against each other on %s", a.Machine)}
+		return policy.Arm{Missing: fmt.Sprintf("%s on %s", apart, a.Machine)}
 	case errors.Is(err, store.ErrNotFound):
 		return policy.Arm{Missing: fmt.Sprintf("no %s evidence of this code is recorded on %s", tier, a.Machine)}
 	case err != nil:

@@ -136,7 +136,7 @@ func (j *job) recallReferences(s *kase) int {
 			f.Correctness.Missing, f.Experiment.Missing = ref.problem, ref.problem
 		} else {
 			f.Correctness = j.arm(evidence.Correctness, ref.at, nil)
-			f.Experiment = j.arm(evidence.Latency, s.head, &ref.at)
+			f.Experiment = j.armOr(evidence.Latency, s.head, &ref.at, "it was never timed beside "+f.Name)
 		}
 		for _, a := range []policy.Arm{f.Correctness, f.Experiment} {
 			if a.Record != nil {
