@@ -49,25 +49,8 @@ func openTree(ctx context.Context, o Options) (*tree, error) {
 		t.root = repo.Root
 	}
 	path, name := policyPath(o, t.root)
-	if t.policy, err = policy.Read(path, name); err != nil {
-		return nil, err
-	}
-	set, err := manifest.Load(t.root, t.policy.Kernels)
+	all, err := t.load(o, path, name)
 	if err != nil {
-		return nil, err
-	}
-	all := set.Kernels
-	if len(all) == 0 {
-		return nil, &UsageError{Msg: fmt.Sprintf("no kernel matches %s", strings.Join(t.policy.Kernels, ", ")),
-			Hint: "kernels: in " + name + " names kernel.yaml files from the root of the repository"}
-	}
-	if err := t.policy.Idle(names(all)); err != nil {
-		return nil, err
-	}
-	if t.head, err = filter(all, o.Kernels); err != nil {
-		return nil, err
-	}
-	if err := t.findReferences(set); err != nil {
 		return nil, err
 	}
 	if repo != nil {
@@ -79,10 +62,33 @@ func openTree(ctx context.Context, o Options) (*tree, error) {
 		t.noBase = "--base none was given"
 		t.baseRoot = t.root
 	}
-	if len(t.head) < len(all) {
-		t.notes = append(t.notes, fmt.Sprintf("%d of %d kernels are checked, as asked", len(t.head), len(all)))
+	if len(t.head) < all {
+		t.notes = append(t.notes, fmt.Sprintf("%d of %d kernels are checked, as asked", len(t.head), all))
 	}
 	return t, nil
+}
+
+// load reads the policy and the head's kernels, of which it returns the number
+// before the command line chose.
+func (t *tree) load(o Options, path, name string) (all int, err error) {
+	if t.policy, err = policy.Read(path, name); err != nil {
+		return 0, err
+	}
+	set, err := manifest.Load(t.root, t.policy.Kernels)
+	if err != nil {
+		return 0, err
+	}
+	if len(set.Kernels) == 0 {
+		return 0, &UsageError{Msg: fmt.Sprintf("no kernel matches %s", strings.Join(t.policy.Kernels, ", ")),
+			Hint: "kernels: in " + name + " names kernel.yaml files from the root of the repository"}
+	}
+	if err := t.policy.Idle(names(set.Kernels)); err != nil {
+		return 0, err
+	}
+	if t.head, err = filter(set.Kernels, o.Kernels); err != nil {
+		return 0, err
+	}
+	return len(set.Kernels), t.findReferences(set)
 }
 
 func policyPath(o Options, root string) (path, name string) {

@@ -51,14 +51,6 @@ type experiment struct {
 	others []gpu.Process
 }
 
-// arms is what was measured of one pair.
-type arms struct {
-	pair       Pair
-	failure    *evidence.Failure
-	experiment evidence.Experiment
-	base, head bytes.Buffer // protocol lines
-}
-
 // Experiment times pairs in interleaved blocks of 4 + 4 fresh processes, in
 // orders drawn at random, until every trial is decided or the budget is used.
 // Units that several pairs have in common are timed once a launch. Elsewhere is
@@ -101,19 +93,6 @@ func (x *experiment) pilot(ctx context.Context) error {
 	}
 	x.others = x.c.neighbours(ctx)
 	return nil
-}
-
-// blame records why a pair is out. Only the head's kernel can be at fault.
-func (a *arms) blame(t *timing, head bool) {
-	if a.failure != nil || t.failure == nil {
-		return
-	}
-	f := *t.failure
-	if !head {
-		f.Kind, f.OtherArm = evidence.Tool, true
-		f.Message = a.pair.other() + " cannot be timed: " + f.Message
-	}
-	a.failure = &f
 }
 
 func (x *experiment) plan(budget compare.Budget, elsewhere int) error {
@@ -234,33 +213,6 @@ func (x *experiment) inOrder(names []string) []*arms {
 		}
 	}
 	return out
-}
-
-func (a *arms) unit(head bool) Unit {
-	if head {
-		return a.pair.Head
-	}
-	return a.pair.Base
-}
-
-// unitsOf are what a launch of one arm times, each once.
-func unitsOf(order []*arms, head bool) []Unit {
-	var units []Unit
-	seen := map[string]bool{}
-	for _, a := range order {
-		if u := a.unit(head); !seen[u.run()] {
-			seen[u.run()] = true
-			units = append(units, u)
-		}
-	}
-	return units
-}
-
-func (a *arms) whyNoBlock() string {
-	if n := len(a.experiment.Discarded); n > 0 {
-		return "no block could be measured: " + a.experiment.Discarded[n-1].Reason
-	}
-	return "no block was measured within the budget"
 }
 
 // slowing are the device's own words for clocks that it holds down by force.

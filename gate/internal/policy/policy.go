@@ -130,27 +130,30 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 			return nil, c.bad("machines", "", "machines wants names, each once")
 		}
 	}
-	err := c.kernels(f.Kernels)
-	if err != nil {
+	if err := c.kernels(f.Kernels); err != nil {
 		return nil, err
 	}
 	if err := c.latency(f.Latency, p); err != nil {
 		return nil, err
 	}
+	if err := c.rules(f, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (c checker) rules(f *file, p *Policy) error {
 	for i := range f.Rules {
 		r, err := c.rule(f, i)
 		if err == nil {
 			err = c.time(r, p.Limits, i)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.Rules = append(p.Rules, r)
 	}
-	if err := c.advised(p); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return c.advised(p)
 }
 
 // advised refuses advice that would never come: it reads the launches of an
