@@ -51,48 +51,39 @@ func cutFigure(s []byte, unit string) (int64, []byte, bool) {
 	return n, s, ok
 }
 
-// A usage is the "Used" line.
-type usage struct {
-	registers, barriers, cumulative, shared, local, stack Count
-	textures, surfaces, samplers                          Count
-	constant                                              []ConstantBank
-	unknown                                               []string
-	arch                                                  []byte
-}
-
 // maxUnknown bounds the fields of one line that are kept as text.
 const maxUnknown = 32
 
-// parseUsage reads what follows "Used ".
-func parseUsage(s []byte) (u usage, msg string) {
-	s, arch, ok := cutTarget(trimTail(s))
-	if !ok {
-		return u, "unreadable target"
-	}
-	u.arch = arch
+// readUsage reads what follows "Used ", without the target. It returns what is
+// wrong with it, or nothing.
+func (e *Entry) readUsage(s []byte) string {
 	registers, s, ok := cutFigure(s, " registers")
 	if !ok {
-		return u, "unreadable number of registers"
+		return "unreadable number of registers"
 	}
-	u.registers = known(registers)
+	e.Registers = known(registers)
 	for len(s) > 0 {
 		if s, ok = cutWord(s, ", "); !ok {
-			return u, "unreadable text behind a field"
+			return "unreadable text behind a field"
 		}
-		if len(u.unknown) == maxUnknown {
-			return u, "too many unknown fields"
+		if len(e.Unknown) == maxUnknown {
+			return "too many unknown fields"
 		}
-		field := s
-		if i := bytes.Index(s, []byte(", ")); i >= 0 {
-			field, s = s[:i], s[i:]
-		} else {
-			s = nil
-		}
-		if msg := u.add(field); msg != "" {
-			return u, msg
+		var field []byte
+		field, s = cutField(s)
+		if msg := e.add(field); msg != "" {
+			return msg
 		}
 	}
-	return u, ""
+	return ""
+}
+
+// cutField cuts before the next comma.
+func cutField(s []byte) (field, rest []byte) {
+	if i := bytes.Index(s, []byte(", ")); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, nil
 }
 
 // absentIsZero fills in the fields that ptxas leaves out when they are zero. It
@@ -100,11 +91,11 @@ func parseUsage(s []byte) (u usage, msg string) {
 // (some architectures never do) and the cumulative stack size; nor when the
 // line has fields that this package does not know, which may be the absent ones
 // by another name.
-func (u *usage) absentIsZero() {
-	if len(u.unknown) > 0 {
+func (e *Entry) absentIsZero() {
+	if len(e.Unknown) > 0 {
 		return
 	}
-	for _, c := range []*Count{&u.shared, &u.local, &u.textures, &u.surfaces, &u.samplers} {
+	for _, c := range []*Count{&e.SharedBytes, &e.LocalBytes, &e.Textures, &e.Surfaces, &e.Samplers} {
 		if !c.Known {
 			*c = known(0)
 		}
@@ -113,7 +104,7 @@ func (u *usage) absentIsZero() {
 
 // add reads one field behind the registers; it returns a message when the
 // field is there twice.
-func (u *usage) add(field []byte) string {
+func (e *Entry) add(field []byte) string {
 	body, used := cutWord(field, "used ")
 	n, rest, ok := cutInt(body)
 	if ok && len(rest) > 0 && rest[0] == '+' { // sm_1x: variables + reserved by the system
@@ -123,12 +114,12 @@ func (u *usage) add(field []byte) string {
 		}
 	}
 	if !ok {
-		u.unknown = append(u.unknown, string(field))
+		e.Unknown = append(e.Unknown, string(field))
 		return ""
 	}
-	target := u.field(string(rest), used)
+	target := e.field(string(rest), used)
 	if target == nil {
-		return u.addOther(field, rest, n, used)
+		return e.addOther(field, rest, n, used)
 	}
 	if target.Known {
 		return "a field is there twice"
@@ -138,43 +129,45 @@ func (u *usage) add(field []byte) string {
 }
 
 // field returns the Count for the words behind a number.
-func (u *usage) field(words string, used bool) *Count {
+func (e *Entry) field(words string, used bool) *Count {
 	if used {
 		if words == " barriers" {
-			return &u.barriers
+			return &e.Barriers
 		}
 		return nil
 	}
 	switch words {
 	case " bytes cumulative stack size":
-		return &u.cumulative
+		return &e.CumulativeStackBytes
 	case " bytes smem":
-		return &u.shared
+		return &e.SharedBytes
 	case " bytes lmem":
-		return &u.local
+		return &e.LocalBytes
 	case " textures":
-		return &u.textures
+		return &e.Textures
 	case " surfaces":
-		return &u.surfaces
+		return &e.Surfaces
 	case " samplers":
-		return &u.samplers
-	case " stack":
-		return &u.stack
+		return &e.Samplers
+	case " stack": // the linkers know the calls: their figure is the deepest chain
+		if e.Source != SourcePtxas {
+			return &e.CumulativeStackBytes
+		}
 	}
 	return nil
 }
 
 // addOther reads "360 bytes cmem[0]" or keeps the field as text.
-func (u *usage) addOther(field, rest []byte, n int64, used bool) string {
+func (e *Entry) addOther(field, rest []byte, n int64, used bool) string {
 	bank, ok := constantBank(rest)
 	if !ok || used {
-		u.unknown = append(u.unknown, string(field))
+		e.Unknown = append(e.Unknown, string(field))
 		return ""
 	}
-	if bankBytes(u.constant, bank).Known {
+	if e.ConstantBytes(bank).Known {
 		return "a constant bank is there twice"
 	}
-	u.constant = append(u.constant, ConstantBank{Bank: bank, Bytes: n})
+	e.Constant = append(e.Constant, ConstantBank{Bank: bank, Bytes: n})
 	return ""
 }
 
@@ -200,13 +193,8 @@ func isGmem(s []byte) (gmem, whole bool) {
 		if s, ok = cutWord(s, ", "); !ok {
 			break
 		}
-		field := s
-		if i := bytes.Index(s, []byte(", ")); i >= 0 {
-			field, s = s[:i], s[i:]
-		} else {
-			s = nil
-		}
-		var rest []byte
+		var field, rest []byte
+		field, s = cutField(s)
 		if _, rest, ok = cutInt(field); ok {
 			_, ok = constantBank(rest)
 		}

@@ -165,7 +165,7 @@ func (p *parser) info(source Source, body []byte, torn bool) error {
 	switch c := body[0]; {
 	case c == 'C':
 		if rest, ok := cutWord(body, "Compiling entry function "); ok {
-			return p.entry(source, rest)
+			return p.openEntry(source, rest)
 		}
 		if _, ok := cutWord(body, "Compile time = "); ok {
 			return p.compileTime()

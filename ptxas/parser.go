@@ -14,20 +14,23 @@ type parser struct {
 	log     *Log
 	entries chunked[Entry]
 
-	open      int  // index of the entry that waits for its usage, or -1
-	last      int  // index of the entry that callees belong to, or -1
-	failed    bool // an error was printed since the entry was opened
-	unitStart int  // index of the unit's first entry
+	open      int     // index of the entry that waits for its usage, or -1
+	last      int     // index of the entry that callees belong to, or -1
+	entry     *symbol // of the latest entry
+	failed    bool    // an error was printed since the entry was opened
+	unitStart int     // index of the unit's first entry
 	unitFuncs []Function
 	apart     bool // the latest record is a function's frame: a compile time behind it means that it was compiled separately
 	props     target
 
-	symbols map[string]*symbol
-	keys    map[string]*occurrences
-	archs   map[string]string
-	at      map[mergeKey]int
-	records int
-	text    int
+	symbols  map[string]*symbol
+	spare    []symbol // allocated, not yet used
+	names    stringPool
+	archs    map[string]string
+	lastArch string // most lines repeat it
+	at       map[mergeKey]int
+	records  int
+	text     int
 }
 
 // A target is what the next frame (ptxas) or usage (linkers) belongs to.
@@ -41,8 +44,7 @@ type target struct {
 func newParser(file string) *parser {
 	return &parser{
 		file: file, log: &Log{}, open: -1, last: -1,
-		symbols: map[string]*symbol{}, keys: map[string]*occurrences{},
-		archs: map[string]string{}, at: map[mergeKey]int{},
+		symbols: map[string]*symbol{}, archs: map[string]string{}, at: map[mergeKey]int{},
 	}
 }
 
@@ -55,8 +57,8 @@ func (p *parser) scrambled(what string) error {
 		"let each compiler write its output in one piece: make -Otarget, ninja, or a single job; nvcc without --threads")
 }
 
-// entry handles "Compiling entry function 'NAME' for 'ARCH'".
-func (p *parser) entry(source Source, body []byte) error {
+// openEntry handles "Compiling entry function 'NAME' for 'ARCH'".
+func (p *parser) openEntry(source Source, body []byte) error {
 	name, arch, ok := splitEntry(body)
 	if !ok {
 		return p.syntaxError("unreadable entry function", "")
@@ -71,15 +73,15 @@ func (p *parser) entry(source Source, body []byte) error {
 	if err := p.count(); err != nil {
 		return err
 	}
-	p.open, p.last, p.failed, p.apart = p.push(source, sym, arch), -1, false, false
+	p.open, p.entry, p.last, p.failed, p.apart = p.push(source, sym, arch), sym, -1, false, false
 	return nil
 }
 
 // push appends an entry and returns its index.
 func (p *parser) push(source Source, sym *symbol, arch []byte) int {
 	e := p.entries.add()
-	e.Source, e.Arch, e.Name, e.Key, e.Line = source, p.arch(arch), sym.name, sym.key, p.line
-	e.Occurrence = sym.seen.next(source, e.Arch)
+	e.Source, e.Arch, e.Name, e.Key, e.Line = source, p.arch(arch), sym.name, sym.key.name, p.line
+	e.Occurrence = sym.key.next(source, e.Arch)
 	return p.entries.n - 1
 }
 
@@ -112,15 +114,14 @@ func (p *parser) properties(source Source, body []byte) error {
 			return p.syntaxError("unreadable function properties", "")
 		}
 	}
-	sym, err := p.symbol(name)
-	if err != nil {
-		return err
+	p.props = target{source: source, line: p.line}
+	if source == SourcePtxas && p.open >= 0 && p.entry.name == string(name) {
+		p.props.symbol, p.props.own = p.entry, true
+		return nil
 	}
-	p.props = target{source: source, symbol: sym, line: p.line}
-	if source == SourcePtxas && p.open >= 0 && p.entries.at(p.open).Name == sym.name {
-		p.props.own = true
-	}
-	return nil
+	var err error
+	p.props.symbol, err = p.symbol(name)
+	return err
 }
 
 // frame handles a line with stack and spill figures; blanks and job prefixes
@@ -163,7 +164,7 @@ func (p *parser) function(t target, f frame) error {
 		return err
 	}
 	fn := Function{
-		Name: t.name, Key: t.key, Line: t.line,
+		Name: t.name, Key: t.key.name, Line: t.line,
 		StackBytes: known(f.stack), SpillStoreBytes: known(f.stores), SpillLoadBytes: known(f.loads),
 	}
 	owner := p.open
@@ -202,50 +203,58 @@ func (p *parser) compileTime() error {
 // used handles the usage line: of the open entry (ptxas) or of the properties
 // before it (linkers).
 func (p *parser) used(source Source, body []byte, torn bool) error {
-	u, msg := parseUsage(body)
-	if msg != "" {
+	body, arch, ok := cutTarget(trimTail(body))
+	if !ok {
+		return p.syntaxError("unreadable register and memory use: unreadable target", "")
+	}
+	index := p.open
+	var err error
+	if source == SourcePtxas {
+		err = p.expectUsage()
+	} else {
+		index, err = p.linkedEntry(source, arch)
+	}
+	if err != nil {
+		return err
+	}
+	e := p.entries.at(index)
+	if msg := e.readUsage(body); msg != "" {
 		return p.syntaxError("unreadable register and memory use: "+msg, "")
 	}
 	if source != SourcePtxas {
-		return p.linkerUsed(source, &u)
+		p.last = -1
+		return nil
 	}
+	if !torn { // a line without its end may lack fields, too
+		e.absentIsZero()
+	}
+	p.open, p.last, p.apart = -1, index, false
+	return nil
+}
+
+// expectUsage refuses a usage line that no entry waits for.
+func (p *parser) expectUsage() error {
 	if p.props.source != "" {
 		return p.scrambled(fmt.Sprintf("register use, but the properties of %s (line %d) have no figures", shorten(p.props.name), p.props.line))
 	}
 	if p.open < 0 {
 		return p.scrambled("register use without an entry function")
 	}
-	if !torn { // a line without its end may lack fields, too
-		u.absentIsZero()
-	}
-	u.fill(p.entries.at(p.open))
-	p.open, p.last, p.apart = -1, p.open, false
 	return nil
 }
 
-// linkerUsed makes an entry of the linker's properties and usage.
-func (p *parser) linkerUsed(source Source, u *usage) error {
+// linkedEntry makes an entry of the linker's properties.
+func (p *parser) linkedEntry(source Source, arch []byte) (index int, err error) {
 	if p.props.source != source {
-		return p.scrambled("register use of the linker without a function")
+		return 0, p.scrambled("register use of the linker without a function")
 	}
 	if err := p.count(); err != nil {
-		return err
+		return 0, err
 	}
-	i := p.push(source, p.props.symbol, u.arch)
-	e := p.entries.at(i)
-	e.Line = p.props.line
-	u.fill(e)
-	e.CumulativeStackBytes = u.stack // the linker knows the calls: its figure is the deepest chain
-	p.props, p.last = target{}, -1
-	return nil
-}
-
-// fill copies the figures into an entry.
-func (u *usage) fill(e *Entry) {
-	e.Registers, e.Barriers, e.CumulativeStackBytes = u.registers, u.barriers, u.cumulative
-	e.SharedBytes, e.LocalBytes = u.shared, u.local
-	e.Textures, e.Surfaces, e.Samplers = u.textures, u.surfaces, u.samplers
-	e.Constant, e.Unknown = u.constant, u.unknown
+	index = p.push(source, p.props.symbol, arch)
+	p.entries.at(index).Line = p.props.line
+	p.props = target{}
+	return index, nil
 }
 
 // unit handles the "bytes gmem" line, with which every unit begins.

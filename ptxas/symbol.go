@@ -3,34 +3,33 @@ package ptxas
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
-// A symbol is a name and its key, kept once.
+// A symbol is a name or a key, kept once.
 type symbol struct {
-	name, key string
-	seen      *occurrences // of the key
+	name string
+	key  *symbol        // itself when the name is its own key
+	seen []occurrences  // of entries with this key: of keys only
+	room [1]occurrences // for seen; most keys have one kind of entry
 }
 
-// occurrences count the entries of one key. A key has few of them.
-type occurrences []struct {
+// occurrences count the entries of one key and source for one architecture.
+type occurrences struct {
 	source Source
 	arch   string
 	n      int
 }
 
-// next counts one more entry and returns its number.
-func (o *occurrences) next(source Source, arch string) int {
-	for i := range *o {
-		if x := &(*o)[i]; x.source == source && x.arch == arch {
-			x.n++
-			return x.n
+// next counts one more entry of a key and returns its number.
+func (s *symbol) next(source Source, arch string) int {
+	for i := range s.seen {
+		if o := &s.seen[i]; o.source == source && o.arch == arch {
+			o.n++
+			return o.n
 		}
 	}
-	*o = append(*o, struct {
-		source Source
-		arch   string
-		n      int
-	}{source, arch, 1})
+	s.seen = append(s.seen, occurrences{source, arch, 1})
 	return 1
 }
 
@@ -42,22 +41,50 @@ func (p *parser) symbol(name []byte) (*symbol, error) {
 	if len(name) == 0 || len(name) > maxName {
 		return nil, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
 	}
-	s := &symbol{name: string(name)}
-	s.key = Key(s.name)
-	if s.seen = p.keys[s.key]; s.seen == nil {
-		s.seen = new(occurrences)
-		p.keys[s.key] = s.seen
+	s := p.addSymbol(p.names.add(name))
+	if key := Key(s.name); key != s.name {
+		if s.key = p.symbols[key]; s.key == nil {
+			s.key = p.addSymbol(key)
+		}
 	}
-	p.symbols[s.name] = s
-	return s, p.keep(len(s.name))
+	return s, p.keep(len(name))
+}
+
+func (p *parser) addSymbol(name string) *symbol {
+	if len(p.spare) == 0 {
+		p.spare = make([]symbol, 64)
+	}
+	s := &p.spare[0]
+	p.spare = p.spare[1:]
+	s.name, s.key, s.seen = name, s, s.room[:0]
+	p.symbols[name] = s
+	return s
+}
+
+// A stringPool copies short strings into few allocations.
+type stringPool struct{ b strings.Builder }
+
+func (p *stringPool) add(s []byte) string {
+	const size = 4 << 10
+	if p.b.Cap()-p.b.Len() < len(s) {
+		p.b.Reset()
+		p.b.Grow(max(size, len(s)))
+	}
+	start := p.b.Len()
+	p.b.Write(s)
+	return p.b.String()[start:]
 }
 
 func (p *parser) arch(name []byte) string {
+	if string(name) == p.lastArch {
+		return p.lastArch
+	}
 	a, ok := p.archs[string(name)]
 	if !ok {
 		a = string(name)
 		p.archs[a] = a
 	}
+	p.lastArch = a
 	return a
 }
 
