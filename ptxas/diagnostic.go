@@ -79,49 +79,44 @@ func (d *Diagnostic) classify() {
 		if strings.HasPrefix(s, "Potential Performance Loss") {
 			d.Kind = KindPerformanceLoss
 		}
-		d.Function = quoted(s, "function '", "")
+		d.Function = between(s, "function '", "'")
 	case strings.HasPrefix(s, "Overriding global maxrregcount "):
 		d.Kind = KindRegisterLimitOverride
 		d.RegisterLimit = figure(s, "value", " computed")
 	case strings.HasPrefix(s, "Overriding maximum register limit "):
-		d.Kind = KindRegisterLimitOverride
-		d.Function = quoted(s, "for '", " with ")
+		d.about(KindRegisterLimitOverride, "for '", "' with ")
 		d.RegisterLimit = figure(s, "with", " of maxrregcount")
 	case strings.HasPrefix(s, "Too big maxrregcount value"):
 		d.Kind = KindMaxRegistersIgnored
 		d.RegisterLimit = figure(s, "specified", ",")
 	case strings.HasPrefix(s, "Registers are spilled to local memory"):
-		d.Kind = KindSpills
-		d.Function = quoted(s, "function '", ", ")
+		d.about(KindSpills, "function '", "', ")
 		d.SpillStoreBytes = figure(s, ",", " bytes spill stores")
 		d.SpillLoadBytes = figure(s, ",", " bytes spill loads")
 	case strings.HasPrefix(s, "Local memory used for function"):
-		d.Kind = KindLocalMemory
-		d.Function = quoted(s, "function '", ", ")
+		d.about(KindLocalMemory, "function '", "', ")
 		d.StackBytes = figure(s, "frame:", " bytes")
 	case strings.HasSuffix(s, "cannot be statically determined"):
-		d.Kind = KindStackSizeUnknown
-		d.Function = quoted(s, "function '", " cannot")
+		d.about(KindStackSizeUnknown, "function '", "' cannot")
 	case strings.Contains(s, "minnctapersm will be ignored"):
-		d.Kind = KindMinBlocksIgnored
-		d.Function = between(s, "for entry ", " is out of range")
+		d.about(KindMinBlocksIgnored, "for entry ", " is out of range")
 	case strings.Contains(s, "with max regcount of"):
-		d.Kind = KindCalleeRegisters
-		d.Function = between(s, "function '", "' with max regcount")
+		d.about(KindCalleeRegisters, "function '", "' with max regcount")
 		d.RegisterLimit = figure(s, "max regcount of", " calls")
 	case strings.HasPrefix(d.Code, "C76"):
-		d.Kind = KindRegisterAllocation
-		d.Function = between(s, "in function ", ". ")
+		d.about(KindRegisterAllocation, "in function ", ". ")
 	case strings.Contains(s, "aborted due to errors"):
 		d.Kind = KindAborted
 	}
 }
 
-// quoted returns what stands between the mark, which ends in a quote, and the
-// last quote that has the tail behind it. A name can hold quotes itself.
-func quoted(s, mark, tail string) string { return between(s, mark, "'"+tail) }
+// about sets the kind, and the function that stands between two marks.
+func (d *Diagnostic) about(kind Kind, mark, end string) {
+	d.Kind, d.Function = kind, between(d.Text, mark, end)
+}
 
-// between returns the text between the first mark and the last end behind it.
+// between returns the text between the first mark and the last end behind it: a
+// name can hold quotes itself.
 func between(s, mark, end string) string {
 	_, s, ok := strings.Cut(s, mark)
 	if !ok {
