@@ -90,23 +90,23 @@ func Device(arch string) (Limits, error) {
 			return l, nil
 		}
 	}
-	return Limits{}, fmt.Errorf("limits of architecture %q are not known", arch)
+	return Limits{}, fmt.Errorf("limits of architecture %q are not known", shorten(arch))
 }
 
 // archNumber turns any spelling of an architecture into "90".
 func archNumber(arch string) (string, error) {
-	s := strings.TrimPrefix(strings.TrimPrefix(arch, "sm_"), "compute_")
-	if major, minor, ok := strings.Cut(s, "."); ok {
-		if !allDigits(major) || len(minor) != 1 || !allDigits(minor) {
-			return "", fmt.Errorf("%q is not an architecture: want sm_90, compute_90 or 9.0", arch)
+	s, ok := strings.CutPrefix(arch, "sm_")
+	if !ok {
+		s = strings.TrimPrefix(arch, "compute_")
+	}
+	major, minor, point := strings.Cut(s, ".")
+	if !point {
+		if n := len(s); n > 0 && (s[n-1] == 'a' || s[n-1] == 'f') {
+			major = s[:n-1]
 		}
-		return major + minor, nil
 	}
-	if n := len(s); n > 0 && (s[n-1] == 'a' || s[n-1] == 'f') {
-		s = s[:n-1]
+	if !allDigits(major) || (point && (len(minor) != 1 || !allDigits(minor))) {
+		return "", fmt.Errorf("%q is not an architecture: want sm_90, compute_90 or 9.0", shorten(arch))
 	}
-	if !allDigits(s) {
-		return "", fmt.Errorf("%q is not an architecture: want sm_90, compute_90 or 9.0", arch)
-	}
-	return s, nil
+	return major + minor, nil
 }

@@ -55,7 +55,7 @@ func (p *parser) merge(list *[]Diagnostic, d Diagnostic) error {
 	}
 	p.at[k] = len(*list)
 	*list = append(*list, d)
-	return p.keep(len(d.Text))
+	return p.keep(d.Text)
 }
 
 // isAdvisory reports whether a code is one of the C75xx, which speak of what

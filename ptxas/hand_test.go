@@ -1,6 +1,7 @@
 package ptxas
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,7 +31,7 @@ func TestHandChecked(t *testing.T) {
 		{"thirdparty/torch-load_inline-ninja-cu121-sm_86.log", "sm_86", "_Z19tiled_matmul_kernelPfS_S_iii", 1, "barriers, not printed by CUDA 12.1", func(e *Entry) Count { return e.Barriers }, Count{}},
 	}
 	for _, c := range checks {
-		log := parseFile(t, filepath.Join("testdata", filepath.FromSlash(c.file)))
+		log := parseFile(t, filepath.Join("testdata", filepath.FromSlash(c.file)), Parse)
 		e := find(log, c.arch, c.name, c.occurrence)
 		if e == nil {
 			t.Errorf("%s: no entry %s %s #%d", c.file, c.arch, c.name, c.occurrence)
@@ -40,18 +41,18 @@ func TestHandChecked(t *testing.T) {
 	}
 }
 
-func parseFile(t testing.TB, path string) *Log {
+func parseFile[T any](t testing.TB, path string, parse func(io.Reader, string) (T, error)) T {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	log, err := Parse(f, filepath.Base(path))
+	result, err := parse(f, filepath.Base(path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return log
+	return result
 }
 
 func find(log *Log, arch, name string, occurrence int) *Entry {

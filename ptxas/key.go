@@ -21,14 +21,15 @@ import (
 // Key(Key(s)) == Key(s). Two different symbols can have one Key; that is what
 // [Entry.Occurrence] is for.
 func Key(name string) string {
-	// A step can uncover another ("…$1" behind an identifier that is dropped);
-	// the bound is for names that were made to do so.
+	// A step can uncover another ("…$1" behind an identifier that is dropped).
+	// A name that was made to do so without end is its own key.
+	key := name
 	for range 8 {
-		short := normaliseIdentifiers(normaliseOffload(normaliseStatic(trimClone(name))))
-		if short == name {
-			break
+		short := normaliseIdentifiers(normaliseOffload(normaliseStatic(trimClone(key))))
+		if short == key {
+			return key
 		}
-		name = short
+		key = short
 	}
 	return name
 }

@@ -89,6 +89,9 @@ func Occupancy(arch string, l Launch) (Result, error) {
 	return r, nil
 }
 
+// maxShared bounds shared memory so that a sum fits into 32 bits.
+const maxShared = 1 << 28
+
 // check refuses what no compiler or runtime would produce; a launch that asks
 // for too much of a resource is not refused but has 0 blocks.
 func (l *Launch) check(d *Limits) error {
@@ -97,7 +100,7 @@ func (l *Launch) check(d *Limits) error {
 		return fmt.Errorf("registers per thread must be 1 to %d, not %d", d.RegistersPerThread, l.RegistersPerThread)
 	case l.BlockSize < 1 || l.BlockSize > d.ThreadsPerBlock:
 		return fmt.Errorf("block size must be 1 to %d threads, not %d", d.ThreadsPerBlock, l.BlockSize)
-	case l.StaticSharedBytes < 0 || l.StaticSharedBytes > 1<<30, l.DynamicSharedBytes < 0 || l.DynamicSharedBytes > 1<<30:
+	case l.StaticSharedBytes < 0 || l.StaticSharedBytes > maxShared, l.DynamicSharedBytes < 0 || l.DynamicSharedBytes > maxShared:
 		return fmt.Errorf("shared memory of %d + %d bytes is out of range", l.StaticSharedBytes, l.DynamicSharedBytes)
 	case l.Barriers < 0 || l.Barriers > 16:
 		return fmt.Errorf("barriers must be 0 to 16, not %d", l.Barriers)

@@ -3,6 +3,7 @@ package ptxas
 import (
 	"encoding/csv"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -63,12 +64,16 @@ func TestOccupancyRefused(t *testing.T) {
 		{"", nil, `"" is not an architecture`},
 		{"gfx90a", nil, `"gfx90a" is not an architecture`},
 		{"9.0.1", nil, "is not an architecture"},
+		{"sm_compute_90", nil, `"sm_compute_90" is not an architecture`},
+		{"9.0a", nil, `"9.0a" is not an architecture`},
+		{strings.Repeat("x", 1000), nil, `x…" is not an architecture`},
 		{"sm_90", func(l *Launch) { l.RegistersPerThread = 0 }, "registers per thread must be 1 to 255, not 0"},
 		{"sm_90", func(l *Launch) { l.RegistersPerThread = 256 }, "registers per thread must be 1 to 255, not 256"},
 		{"sm_90", func(l *Launch) { l.BlockSize = 0 }, "block size must be 1 to 1024 threads, not 0"},
 		{"sm_90", func(l *Launch) { l.BlockSize = 1025 }, "block size must be"},
 		{"sm_90", func(l *Launch) { l.DynamicSharedBytes = -1 }, "shared memory of 0 + -1 bytes is out of range"},
-		{"sm_90", func(l *Launch) { l.StaticSharedBytes = 1 << 40 }, "out of range"},
+		{"sm_90", func(l *Launch) { l.StaticSharedBytes = math.MaxInt }, "out of range"},
+		{"sm_90", func(l *Launch) { l.StaticSharedBytes, l.DynamicSharedBytes = 1<<30, 1<<30 }, "shared memory of 1073741824 + 1073741824 bytes is out of range"},
 		{"sm_90", func(l *Launch) { l.Barriers = 17 }, "barriers must be 0 to 16, not 17"},
 		{"sm_90", func(l *Launch) { l.ClusterSize = 17 }, "cluster of 17 blocks: sm_90 has at most 16"},
 		{"sm_80", func(l *Launch) { l.ClusterSize = 2 }, "cluster of 2 blocks: sm_80 has at most 1"},
@@ -120,7 +125,7 @@ func TestLimitsAgainstCompiler(t *testing.T) {
 			continue
 		}
 		refused := map[string]bool{}
-		log := parseFile(t, path)
+		log := parseFile(t, path, Parse)
 		for _, w := range log.Warnings {
 			refused[w.Function] = true
 		}
@@ -283,7 +288,7 @@ func TestOccupancySweep(t *testing.T) {
 // TestSweepKernels: the kernels of occupancy_sweep.cu have the barriers and the
 // shared memory that their names say, which the runtime does not report.
 func TestSweepKernels(t *testing.T) {
-	log := parseFile(t, filepath.Join("testdata", "cuda13.0", "occupancy_sweep.log"))
+	log := parseFile(t, filepath.Join("testdata", "cuda13.0", "occupancy_sweep.log"), Parse)
 	registers := map[int64]bool{}
 	for i := range log.Entries {
 		e := &log.Entries[i]

@@ -14,7 +14,8 @@ const (
 	maxLine    = 1 << 20   // bytes of one line
 	maxName    = 64 << 10  // bytes of a function's name
 	maxRecords = 1 << 20   // entries, functions and messages of one text
-	maxText    = 256 << 20 // bytes of distinct names and messages kept
+	maxText    = 256 << 20 // bytes of distinct names, messages and unknown fields kept
+	maxArchs   = 256       // architectures
 )
 
 // Parse reads the output of ptxas -v, nvlink -v and the driver's linker, alone
@@ -54,13 +55,22 @@ func newLineReader(r io.Reader) lineReader {
 	return lineReader{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-var errLineTooLong = errors.New("line too long")
+var (
+	errLineTooLong = errors.New("line too long")
+	errUTF16       = errors.New("text is UTF-16")
+)
 
 func (l *lineReader) next() ([]byte, error) {
 	l.number++
 	line, err := l.r.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		line, err = l.nextLong(line)
+	}
+	if l.number == 1 {
+		if isUTF16(line) {
+			return nil, errUTF16
+		}
+		line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")) // UTF-8 with a mark
 	}
 	switch {
 	case err == nil:
@@ -70,6 +80,15 @@ func (l *lineReader) next() ([]byte, error) {
 		return line, nil
 	}
 	return nil, err
+}
+
+// isUTF16 reports whether a text begins with the mark of UTF-16 or with two
+// characters in it.
+func isUTF16(s []byte) bool {
+	if bytes.HasPrefix(s, []byte{0xFF, 0xFE}) || bytes.HasPrefix(s, []byte{0xFE, 0xFF}) {
+		return true
+	}
+	return len(s) >= 4 && (s[0] == 0) != (s[1] == 0) && (s[0] == 0) == (s[2] == 0) && (s[1] == 0) == (s[3] == 0)
 }
 
 // nextLong collects a line that is longer than the buffer.
@@ -88,8 +107,11 @@ func (l *lineReader) nextLong(line []byte) ([]byte, error) {
 }
 
 func (p *parser) readError(err error) error {
-	if err == errLineTooLong {
+	switch err {
+	case errLineTooLong:
 		return p.syntaxError(fmt.Sprintf("line is longer than %d bytes", maxLine), "")
+	case errUTF16:
+		return p.syntaxError(err.Error(), "convert it to UTF-8; PowerShell's > writes UTF-16")
 	}
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, err)
 }
@@ -101,9 +123,6 @@ var (
 
 // parseLine finds the record of a line, if it holds one.
 func (p *parser) parseLine(line []byte, torn bool) error {
-	if p.line == 1 && isUTF16(line) {
-		return p.syntaxError("text is UTF-16", "convert it to UTF-8; PowerShell's > writes UTF-16")
-	}
 	if p.props.source == SourcePtxas { // the next line is the frame, most often
 		if f, ok := indentedFrame(line); ok {
 			return p.figures(f)
@@ -151,10 +170,6 @@ func indentedFrame(line []byte) (frame, bool) {
 		return frame{}, false
 	}
 	return parseFrame(s)
-}
-
-func isUTF16(line []byte) bool {
-	return bytes.HasPrefix(line, []byte{0xFF, 0xFE}) || bytes.HasPrefix(line, []byte{0xFE, 0xFF})
 }
 
 // info handles the body of an info line of ptxas or nvlink.

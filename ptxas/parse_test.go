@@ -204,8 +204,6 @@ func TestCallees(t *testing.T) {
 	callee := func(name string) string {
 		return strings.Replace(propsLine, "for k", "for "+name, 1) + frameLine
 	}
-	second := strings.ReplaceAll(entryLine+propsLine, "k", "second")
-	second = strings.ReplaceAll(second, "secondernel", "kernel")
 	for _, c := range []struct{ name, text, want string }{
 		{"behind the entry", block + callee("f"), "k: f | "},
 		{"inside the entry", gmemLine + entryLine + callee("f") + usedLine, "k: f | "},

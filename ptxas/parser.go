@@ -37,7 +37,8 @@ type parser struct {
 type target struct {
 	source Source // empty when there is none
 	*symbol
-	own  bool // the open entry itself
+	arch string // that the linker prints behind the name
+	own  bool   // the open entry itself
 	line int
 }
 
@@ -73,16 +74,21 @@ func (p *parser) openEntry(source Source, body []byte) error {
 	if err := p.count(); err != nil {
 		return err
 	}
-	p.open, p.entry, p.last, p.failed, p.apart = p.push(source, sym, arch), sym, -1, false, false
+	kept, err := p.arch(arch)
+	if err != nil {
+		return err
+	}
+	p.push(source, sym, kept)
+	p.open, p.entry, p.last, p.failed, p.apart = p.entries.n-1, sym, -1, false, false
 	return nil
 }
 
-// push appends an entry and returns its index.
-func (p *parser) push(source Source, sym *symbol, arch []byte) int {
+// push appends an entry.
+func (p *parser) push(source Source, sym *symbol, arch string) *Entry {
 	e := p.entries.add()
-	e.Source, e.Arch, e.Name, e.Key, e.Line = source, p.arch(arch), sym.name, sym.key.name, p.line
-	e.Occurrence = sym.key.next(source, e.Arch)
-	return p.entries.n - 1
+	e.Source, e.Arch, e.Name, e.Key, e.Line = source, arch, sym.name, sym.key.name, p.line
+	e.Occurrence = sym.key.next(source, arch)
+	return e
 }
 
 // complete reports an entry or properties that still wait for figures.
@@ -104,18 +110,12 @@ func (p *parser) properties(source Source, body []byte) error {
 	if p.props.source != "" {
 		return p.scrambled(fmt.Sprintf("properties begin, but those of %s (line %d) have no figures", shorten(p.props.name), p.props.line))
 	}
-	name := trimTail(body)
 	if source != SourcePtxas {
-		if err := p.complete("the linker begins a function"); err != nil {
-			return err
-		}
-		var ok bool
-		if name, ok = linkerName(body); !ok {
-			return p.syntaxError("unreadable function properties", "")
-		}
+		return p.linkerProperties(source, body)
 	}
 	p.props = target{source: source, line: p.line}
-	if source == SourcePtxas && p.open >= 0 && p.entry.name == string(name) {
+	name := trimTail(body)
+	if p.open >= 0 && p.entry.name == string(name) {
 		p.props.symbol, p.props.own = p.entry, true
 		return nil
 	}
@@ -123,6 +123,27 @@ func (p *parser) properties(source Source, body []byte) error {
 	p.props.symbol, err = p.symbol(name)
 	return err
 }
+
+func (p *parser) linkerProperties(source Source, body []byte) error {
+	if err := p.complete("the linker begins a function"); err != nil {
+		return err
+	}
+	name, arch, ok := linkerName(body)
+	if !ok {
+		return p.syntaxError("unreadable function properties", "")
+	}
+	sym, err := p.symbol(name)
+	if err != nil {
+		return err
+	}
+	kept, err := p.arch(arch)
+	p.props = target{source: source, symbol: sym, arch: kept, line: p.line}
+	return err
+}
+
+// beforeFigures are the bytes that can stand before a figure. A sign, a letter
+// or a decimal point makes it another figure.
+var beforeFigures = []byte(" \t>]|:")
 
 // frame handles a line with stack and spill figures; blanks and job prefixes
 // can stand before it.
@@ -132,7 +153,7 @@ func (p *parser) frame(line []byte) error {
 		at--
 	}
 	f, ok := parseFrame(line[at:])
-	if !ok {
+	if !ok || (at > 0 && bytes.IndexByte(beforeFigures, line[at-1]) < 0) {
 		return p.syntaxError("unreadable stack and spill figures", "")
 	}
 	return p.figures(f)
@@ -207,54 +228,56 @@ func (p *parser) used(source Source, body []byte, torn bool) error {
 	if !ok {
 		return p.syntaxError("unreadable register and memory use: unreadable target", "")
 	}
-	index := p.open
-	var err error
-	if source == SourcePtxas {
-		err = p.expectUsage()
-	} else {
-		index, err = p.linkedEntry(source, arch)
-	}
-	if err != nil {
-		return err
-	}
-	e := p.entries.at(index)
-	if msg := e.readUsage(body); msg != "" {
-		return p.syntaxError("unreadable register and memory use: "+msg, "")
-	}
 	if source != SourcePtxas {
-		p.last = -1
-		return nil
+		return p.linkerUsed(source, body, arch)
 	}
-	if !torn { // a line without its end may lack fields, too
-		e.absentIsZero()
-	}
-	p.open, p.last, p.apart = -1, index, false
-	return nil
-}
-
-// expectUsage refuses a usage line that no entry waits for.
-func (p *parser) expectUsage() error {
 	if p.props.source != "" {
 		return p.scrambled(fmt.Sprintf("register use, but the properties of %s (line %d) have no figures", shorten(p.props.name), p.props.line))
 	}
 	if p.open < 0 {
 		return p.scrambled("register use without an entry function")
 	}
+	e := p.entries.at(p.open)
+	if err := p.usage(e, body); err != nil {
+		return err
+	}
+	if !torn { // a line without its end may lack fields, too
+		e.absentIsZero()
+	}
+	p.open, p.last, p.apart = -1, p.open, false
 	return nil
 }
 
-// linkedEntry makes an entry of the linker's properties.
-func (p *parser) linkedEntry(source Source, arch []byte) (index int, err error) {
+// linkerUsed makes an entry of the linker's properties and usage.
+func (p *parser) linkerUsed(source Source, body, arch []byte) error {
 	if p.props.source != source {
-		return 0, p.scrambled("register use of the linker without a function")
+		return p.scrambled("register use of the linker without a function")
+	}
+	if len(arch) > 0 && p.props.arch != "" && p.props.arch != string(arch) {
+		return p.scrambled(fmt.Sprintf("register use for %s, but the properties of %s (line %d) are for %s", arch, shorten(p.props.name), p.props.line, p.props.arch))
 	}
 	if err := p.count(); err != nil {
-		return 0, err
+		return err
 	}
-	index = p.push(source, p.props.symbol, arch)
-	p.entries.at(index).Line = p.props.line
-	p.props = target{}
-	return index, nil
+	kept, err := p.arch(arch)
+	if err != nil {
+		return err
+	}
+	if kept == "" {
+		kept = p.props.arch
+	}
+	e := p.push(source, p.props.symbol, kept)
+	e.Line = p.props.line
+	p.props, p.last = target{}, -1
+	return p.usage(e, body)
+}
+
+// usage reads the figures of an entry.
+func (p *parser) usage(e *Entry, body []byte) error {
+	if msg := e.readUsage(body); msg != "" {
+		return p.syntaxError("unreadable register and memory use: "+msg, "")
+	}
+	return p.keep(e.Unknown...)
 }
 
 // unit handles the "bytes gmem" line, with which every unit begins.
@@ -314,9 +337,12 @@ func (p *parser) noEntries() error {
 }
 
 // keep counts text that stays in memory.
-func (p *parser) keep(n int) error {
-	if p.text += n; p.text > maxText {
-		return p.syntaxError(fmt.Sprintf("more than %d bytes of names and messages", maxText), "")
+func (p *parser) keep(texts ...string) error {
+	for _, s := range texts {
+		p.text += len(s)
+	}
+	if p.text > maxText {
+		return p.syntaxError(fmt.Sprintf("more than %d bytes of names, messages and unknown fields", maxText), "")
 	}
 	return nil
 }

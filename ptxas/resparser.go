@@ -8,13 +8,14 @@ import (
 // A resourceParser is the state between two lines of cuobjdump -res-usage.
 type resourceParser struct {
 	*parser
-	records chunked[resourceRecord]
-	banks   chunked[ConstantBank] // of all records, in their order
-	unknown []string              // fields of all records, in their order
-	current []byte                // architecture of the section
-	pending bool                  // the last record waits for its figures
-	inside  bool                  // "Resource usage:" was seen since the last section began
-	section bool                  // any "Resource usage:" was seen
+	records  chunked[resourceRecord]
+	banks    chunked[ConstantBank] // of all records, in their order
+	unknown  []string              // fields of all records, in their order
+	current  []byte                // architecture of the section
+	used     bool                  // it has had its section
+	pending  bool                  // the last record waits for its figures
+	inside   bool                  // "Resource usage:" was seen since the last section began
+	sections int                   // how many "Resource usage:" were seen
 }
 
 // A resourceRecord is a function as it is read. A ResourceFunction is larger
@@ -46,11 +47,10 @@ func (p *resourceParser) parseLine(line []byte, torn bool) error {
 		return p.arch(rest)
 	}
 	if string(line) == "Resource usage:" {
-		p.inside, p.section = true, true
-		return p.settled()
+		return p.begin()
 	}
 	if bytes.HasPrefix(line, []byte("Fatbin ")) {
-		p.inside = false
+		p.inside, p.current = false, nil
 		return p.settled()
 	}
 	if !p.inside {
@@ -63,6 +63,17 @@ func (p *resourceParser) parseLine(line []byte, torn bool) error {
 		return p.figures(line, torn)
 	}
 	return nil
+}
+
+// begin begins a section. Without a line of its own it does not have the
+// architecture of the section before: the text of a bare cubin does not say.
+func (p *resourceParser) begin() error {
+	if p.used {
+		p.current = nil
+	}
+	p.inside, p.used = true, true
+	p.sections++
+	return p.settled()
 }
 
 // settled refuses a function without figures.
@@ -78,7 +89,7 @@ func (p *resourceParser) arch(name []byte) error {
 	if !isArch(name) {
 		return p.syntaxError("unreadable architecture", "")
 	}
-	p.current = append(p.current[:0], name...)
+	p.current, p.used = append(p.current[:0], name...), false
 	return p.settled()
 }
 
@@ -97,9 +108,13 @@ func (p *resourceParser) function(s []byte) error {
 	if err := p.count(); err != nil {
 		return err
 	}
+	arch, err := p.parser.arch(p.current)
+	if err != nil {
+		return err
+	}
 	r := p.records.add()
-	r.symbol, r.arch, r.line = sym, p.parser.arch(p.current), p.line
-	r.occurrence = int32(sym.key.next("", r.arch))
+	r.symbol, r.arch, r.line = sym, arch, p.line
+	r.occurrence = int32(sym.key.next("", arch))
 	p.pending = true
 	return nil
 }
@@ -124,8 +139,23 @@ func (p *resourceParser) figures(s []byte, torn bool) error {
 	if r.figures[figureRegisters] == 0 {
 		return p.syntaxError("figures without registers", "")
 	}
-	if r.figures[figureSamplers] == 0 && torn {
+	if torn {
+		if err := p.torn(r); err != nil {
+			return err
+		}
+	}
+	return p.keep(p.unknown[len(p.unknown)-int(r.unknown):]...)
+}
+
+// torn handles a line of figures without its end: its last number may lack
+// digits, unless it is 0.
+func (p *resourceParser) torn(r *resourceRecord) error {
+	last := &r.figures[figureSamplers]
+	if *last == 0 {
 		return p.syntaxError("the text ends inside a line of figures", "")
+	}
+	if *last > 1 {
+		*last = 0
 	}
 	return nil
 }
@@ -225,8 +255,8 @@ func (p *resourceParser) finish() (*ResourceUsage, error) {
 	if p.records.n > 0 {
 		return &ResourceUsage{Functions: p.functions()}, nil
 	}
-	e := &NoEntriesError{File: p.file, Reason: NoResourceUsage}
-	if p.section {
+	e := &NoEntriesError{File: p.file, Reason: NoResourceUsage, Units: p.sections}
+	if p.sections > 0 {
 		e.Reason = NoKernels
 	}
 	return nil, e

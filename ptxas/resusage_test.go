@@ -2,8 +2,6 @@ package ptxas
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -18,7 +16,7 @@ func TestResourceUsageAgrees(t *testing.T) {
 			continue
 		}
 		pairs++
-		usage, log := parseUsageFile(t, path), parseFile(t, base+".log")
+		usage, log := parseFile(t, path, ParseResourceUsage), parseFile(t, base+".log", Parse)
 		for i := range usage.Functions {
 			f := &usage.Functions[i]
 			e := find(log, f.Arch, f.Name, f.Occurrence)
@@ -41,20 +39,6 @@ func TestResourceUsageAgrees(t *testing.T) {
 	if pairs < 8 || functions < 8*13 {
 		t.Errorf("%d pairs with %d functions", pairs, functions)
 	}
-}
-
-func parseUsageFile(t *testing.T, path string) *ResourceUsage {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	usage, err := ParseResourceUsage(f, filepath.Base(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return usage
 }
 
 func TestStaticSharedBytes(t *testing.T) {

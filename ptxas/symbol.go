@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A symbol is a name or a key, kept once.
@@ -47,7 +49,7 @@ func (p *parser) symbol(name []byte) (*symbol, error) {
 			s.key = p.addSymbol(key)
 		}
 	}
-	return s, p.keep(len(name))
+	return s, p.keep(s.name)
 }
 
 func (p *parser) addSymbol(name string) *symbol {
@@ -75,17 +77,21 @@ func (p *stringPool) add(s []byte) string {
 	return p.b.String()[start:]
 }
 
-func (p *parser) arch(name []byte) string {
+// arch returns the kept copy of an architecture's name.
+func (p *parser) arch(name []byte) (string, error) {
 	if string(name) == p.lastArch {
-		return p.lastArch
+		return p.lastArch, nil
 	}
 	a, ok := p.archs[string(name)]
 	if !ok {
+		if len(p.archs) == maxArchs {
+			return "", p.syntaxError(fmt.Sprintf("more than %d architectures", maxArchs), "")
+		}
 		a = string(name)
 		p.archs[a] = a
 	}
 	p.lastArch = a
-	return a
+	return a, nil
 }
 
 // splitEntry takes 'NAME' for 'ARCH' apart. A name can hold quotes. Very old
@@ -108,24 +114,31 @@ func splitEntry(s []byte) (name, arch []byte, ok bool) {
 }
 
 // linkerName takes "'NAME':" with an optional target apart.
-func linkerName(s []byte) ([]byte, bool) {
-	s, _, ok := cutTarget(trimTail(s))
+func linkerName(s []byte) (name, arch []byte, ok bool) {
+	s, arch, ok = cutTarget(trimTail(s))
 	if !ok || len(s) < 4 || s[0] != '\'' || !bytes.HasSuffix(s, []byte("':")) {
-		return nil, false
+		return nil, nil, false
 	}
-	return s[1 : len(s)-2], true
+	return s[1 : len(s)-2], arch, true
 }
 
 func isLinkerName(s []byte) bool {
-	_, ok := linkerName(s)
+	_, _, ok := linkerName(s)
 	return ok
 }
 
-// shorten cuts a name for a message.
+// shorten makes text of a log fit for a message: short, and without what a
+// terminal would obey.
 func shorten(s string) string {
 	const most = 120
-	if len(s) <= most {
-		return s
+	tail := ""
+	if len(s) > most {
+		s, tail = s[:most], "…"
 	}
-	return s[:most] + "…"
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s) + tail
 }
