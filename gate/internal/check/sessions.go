@@ -34,18 +34,35 @@ func (j *job) keep(r *evidence.Record, raw map[string][]byte) error {
 		return nil
 	}
 	if r.Experiment == nil {
-		return j.addSession(r, r.Address, r.Samples)
+		return j.addSession(r.Provenance, r.Address, r.Samples)
 	}
 	var base, head []evidence.Sample
 	for _, b := range r.Experiment.Blocks {
 		base, head = append(base, b.Base...), append(head, b.Head...)
 	}
-	return errors.Join(j.addSession(r, r.Address, head), j.addSession(r, *r.Base, base))
+	other := r.Provenance
+	other.Kernel = j.nameOf(*r.Base, other.Kernel)
+	return errors.Join(j.addSession(r.Provenance, r.Address, head), j.addSession(other, *r.Base, base))
+}
+
+// nameOf is the kernel in the base's place of an experiment: a reference, or
+// the kernel of that name at the base.
+func (j *job) nameOf(at evidence.Address, base string) string {
+	for _, k := range j.kernels {
+		for _, s := range k.cases {
+			for _, ref := range s.references {
+				if ref.at == at {
+					return ref.manifest.Name
+				}
+			}
+		}
+	}
+	return base
 }
 
 // addSession adds samples of a run to the history at an address. A history that
 // cannot be read is left as it is: it is no reason to stop measuring.
-func (j *job) addSession(run *evidence.Record, at evidence.Address, samples []evidence.Sample) error {
+func (j *job) addSession(run evidence.Provenance, at evidence.Address, samples []evidence.Sample) error {
 	launches, err := compare.NewSession(samples)
 	if err != nil {
 		return fmt.Errorf("adding to the sessions: %w", err)
@@ -58,8 +75,8 @@ func (j *job) addSession(run *evidence.Record, at evidence.Address, samples []ev
 		j.notes = append(j.notes, "times were not added to a history: "+err.Error())
 		return nil
 	}
-	history.Provenance = run.Provenance
-	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Provenance.Recorded, Commit: run.Provenance.Commit, Launches: launches})
+	history.Provenance = run
+	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Launches: launches})
 	return j.stores.write.Put(history, nil)
 }
 
