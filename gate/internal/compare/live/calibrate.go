@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -11,9 +12,13 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
-// trialAmounts are tried to learn what one unit of work costs. The first is the
-// base; the others reach from 1 % to 10 % of a kernel of 50–200 µs.
-var trialAmounts = []int{0, 32, 96, 256}
+const (
+	candidates  = 12    // amounts that are tried for each level
+	stepPercent = 0.034 // what a step costs, about: the layout of the code moves it
+	trialSeries = 2
+	truthRounds = 2  // amounts that turn out too small are chosen once more
+	spacers     = 12 // kernels of a launch, at least: the first few are faster
+)
 
 // A truth is what many launches say of an amount of work.
 type truth struct {
@@ -21,7 +26,7 @@ type truth struct {
 	Percent  float64 `json:"percent"` // the effect, rounded
 	Extra    int     `json:"extra"`
 	Launches int     `json:"launches"`
-	Effect   float64 `json:"effect"`  // mean of ln(time / time of the base in the same process)
+	Effect   float64 `json:"effect"`  // median of ln(time / time of the base in the same process)
 	Error    float64 `json:"error"`   // standard error of it
 	BaseNS   float64 `json:"base_ns"` // mean of the base
 }
@@ -29,55 +34,102 @@ type truth struct {
 // calibrate chooses the amount of work for each slowdown and measures what it
 // truly costs.
 func (s *session) calibrate(ctx context.Context, percents []float64, series int) (map[float64]int, error) {
-	trial, err := s.series(ctx, "trial", trialAmounts, 1)
+	tried := trialAmounts(percents)
+	trial, err := s.series(ctx, "trial", "trial", tried, trialSeries)
 	if err != nil {
 		return nil, err
 	}
-	var xs, ys []float64
-	for _, t := range trial[1:] {
-		xs, ys = append(xs, float64(t.Extra)), append(ys, math.Expm1(t.Effect))
+	known := map[int]truth{}
+	for _, t := range trial {
+		known[t.Extra] = t
 	}
-	a, b, err := fit(xs, ys)
-	if err != nil {
-		return nil, err
-	}
-	s.say("base %.0f ns; extra work of n costs %.4f %% + n · %.5f %%", trial[0].BaseNS, 100*a, 100*b)
-	amounts, list := map[float64]int{}, []int{0}
-	for _, p := range percents {
-		amounts[p] = max(0, int(math.Round((p/100-a)/b)))
-		if p == 0 {
-			amounts[p] = 0
-		} else if amounts[p] == 0 || slices.Contains(list, amounts[p]) {
-			return nil, fmt.Errorf("no amount of work of its own costs %g %%", p)
+	for round := 1; ; round++ {
+		amounts, err := choose(known, percents)
+		if err != nil {
+			return nil, err
 		}
-		if p != 0 {
-			list = append(list, amounts[p])
+		truths, err := s.series(ctx, "truth", fmt.Sprintf("truth%d", round), spaced(amounts, tried), series)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range truths {
+			known[t.Extra] = t
+		}
+		if round == truthRounds || reached(known, amounts) {
+			return amounts, nil
 		}
 	}
-	_, err = s.series(ctx, "truth", list, series)
-	return amounts, err
 }
 
-// fit is the least-squares line a + b·x.
-func fit(xs, ys []float64) (a, b float64, err error) {
-	mx, _ := moments(xs)
-	my, _ := moments(ys)
-	var sxy, sxx float64
-	for i := range xs {
-		sxy += (xs[i] - mx) * (ys[i] - my)
-		sxx += (xs[i] - mx) * (xs[i] - mx)
+// trialAmounts spreads candidates around what each slowdown should take.
+func trialAmounts(percents []float64) []int {
+	out := []int{0}
+	for _, p := range percents {
+		for i := range candidates {
+			n := int(math.Round(p / stepPercent * (0.6 + 0.6*float64(i)/(candidates-1))))
+			if !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		}
 	}
-	b = sxy / sxx
-	if !(b > 0) {
-		return 0, 0, fmt.Errorf("more work takes no more time: %v at %v", ys, xs)
+	return out
+}
+
+// spaced are the chosen amounts behind the base, and others that fill a launch.
+func spaced(amounts map[float64]int, tried []int) []int {
+	out := []int{0}
+	for _, n := range slices.Concat(slices.Sorted(maps.Values(amounts)), tried) {
+		if !slices.Contains(out, n) && (len(out) <= len(amounts) || len(out) < spacers) {
+			out = append(out, n)
+		}
 	}
-	return my - b*mx, b, nil
+	return out
+}
+
+// choose takes, of all amounts that surely cost each slowdown, the one that costs
+// least. What costs less than the slowdown may pass.
+func choose(known map[int]truth, percents []float64) (map[float64]int, error) {
+	amounts := map[float64]int{}
+	for _, p := range percents {
+		if p == 0 {
+			amounts[p] = 0
+			continue
+		}
+		found := false
+		for n, t := range known {
+			if costs(t, p) && (!found || t.Effect < known[amounts[p]].Effect) {
+				amounts[p], found = n, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no amount among %v costs %g %%", slices.Sorted(maps.Keys(known)), p)
+		}
+		for q, n := range amounts {
+			if q != p && n == amounts[p] {
+				return nil, fmt.Errorf("an amount of %d costs %g %% and %g %%", n, q, p)
+			}
+		}
+	}
+	return amounts, nil
+}
+
+// costs reports whether an amount slows down by that percentage at least.
+func costs(t truth, percent float64) bool { return t.Effect-t.Error >= math.Log1p(percent/100) }
+
+// reached reports whether every amount costs what it is to cost.
+func reached(known map[int]truth, amounts map[float64]int) bool {
+	for p, n := range amounts {
+		if !costs(known[n], p) {
+			return false
+		}
+	}
+	return true
 }
 
 // series times the fixture with each amount, several times 8 processes that
 // all of them share, and compares them with the first inside each process.
-func (s *session) series(ctx context.Context, phase string, amounts []int, times int) ([]truth, error) {
-	r, err := newRepository(ctx, filepath.Join(s.lab.dir, phase), s.kernels)
+func (s *session) series(ctx context.Context, phase, folder string, amounts []int, times int) ([]truth, error) {
+	r, err := newRepository(ctx, filepath.Join(s.lab.dir, folder), s.kernels)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +157,7 @@ func (s *session) series(ctx context.Context, phase string, amounts []int, times
 		t := truthOf(launches[0], launches[i])
 		t.Phase, t.Extra = phase, n
 		t.Percent = math.Round(math.Expm1(t.Effect)*1e5) / 1e3
-		s.say("%s: extra %d: %+.3f ± %.3f %% of %.0f ns, %d launches", phase, n, 100*t.Effect, 100*t.Error, t.BaseNS, t.Launches)
+		s.say("%s: extra %d: %+.3f ± %.3f %% of %.0f ns, %d launches", phase, n, t.Percent, 100*t.Error, t.BaseNS, t.Launches)
 		if err := keep(s.out, t); err != nil {
 			return nil, err
 		}
@@ -151,17 +203,17 @@ func recordOf(c *check, name string) (*evidence.Record, error) {
 	return nil, fmt.Errorf("the verdict does not name %s", name)
 }
 
-// truthOf compares launch by launch: both times come from one process.
+// truthOf compares launch by launch: both times come from one process. A kernel
+// that is timed first in its process is some tenths of a percent faster, hence
+// the median. Its standard error is half the width of the middle √n values.
 func truthOf(base, head []float64) truth {
 	var logs []float64
 	for i := range base {
 		logs = append(logs, math.Log(head[i]/base[i]))
 	}
-	mean, sd := moments(logs)
+	slices.Sort(logs)
+	n := float64(len(logs))
+	low, high := int(math.Floor((n-math.Sqrt(n))/2)), int(math.Ceil((n+math.Sqrt(n))/2))-1
 	ns, _ := moments(base)
-	t := truth{Launches: len(logs), Effect: mean, Error: sd / math.Sqrt(float64(len(logs))), BaseNS: ns}
-	if math.IsNaN(t.Error) {
-		t.Error = 0
-	}
-	return t
+	return truth{Launches: len(logs), Effect: (logs[(len(logs)-1)/2] + logs[len(logs)/2]) / 2, Error: (logs[high] - logs[low]) / 2, BaseNS: ns}
 }

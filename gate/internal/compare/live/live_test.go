@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,15 +26,50 @@ func TestParseLevels(t *testing.T) {
 	}
 }
 
-func TestFit(t *testing.T) {
-	a, b, err := fit([]float64{1, 2, 4}, []float64{5, 7, 11})
-	if err != nil || math.Abs(a-3) > 1e-12 || math.Abs(b-2) > 1e-12 {
-		t.Errorf("%v + %v x, %v", a, b, err)
+func TestChoose(t *testing.T) {
+	known := map[int]truth{0: {}, 20: {Effect: 0.0102, Error: 0.0004}, 22: {Effect: 0.013}, 29: {Effect: 0.018}, 54: {Effect: 0.0101}, 60: {Effect: 0.022}, 99: {Effect: math.NaN()}}
+	got, err := choose(known, []float64{0, 1, 2})
+	if err != nil || fmt.Sprint(got) != "map[0:0 1:54 2:60]" { // 20 may cost less, 22 costs more
+		t.Errorf("%v, %v", got, err)
 	}
-	for _, ys := range [][]float64{{3, 3, 3}, {3, 2, 1}, {math.NaN(), 1, 2}} {
-		if _, _, err := fit([]float64{1, 2, 4}, ys); err == nil {
-			t.Errorf("%v is taken for a rising line", ys)
+	for _, percents := range [][]float64{{3}, {1.9, 2}} {
+		if got, err := choose(known, percents); err == nil {
+			t.Errorf("%g %%: %v", percents, got)
 		}
+	}
+	if !reached(known, map[float64]int{0: 0, 1: 54}) || reached(known, map[float64]int{2: 60, 1: 20}) {
+		t.Error("an amount that costs too little is kept, or one that costs enough is not")
+	}
+}
+
+func TestAmountsOfASeries(t *testing.T) {
+	tried := trialAmounts([]float64{0, 1, 2})
+	if len(tried) < 20 || tried[0] != 0 || slices.Min(tried[1:]) != 18 || slices.Max(tried) != 71 || len(slices.Compact(slices.Sorted(slices.Values(tried)))) != len(tried) {
+		t.Errorf("%v", tried)
+	}
+	got := spaced(map[float64]int{1: 30, 2: 60}, tried)
+	if len(got) != spacers || got[0] != 0 || got[1] != 30 || got[2] != 60 {
+		t.Errorf("%v", got)
+	}
+	many := map[float64]int{}
+	for i := range 20 {
+		many[float64(i+1)] = 1000 + i
+	}
+	if got := spaced(many, tried); len(got) != 21 {
+		t.Errorf("%d kernels, want the base and 20", len(got))
+	}
+}
+
+func TestTruthOf(t *testing.T) {
+	base := []float64{100, 100, 100, 100, 50, 100, 100, 100, 100}
+	head := []float64{101, 102, 103, 104, 105, 106, 107, 108, 109}
+	got := truthOf(base, head) // sorted: 1, 2, 3, 4, 6, 7, 8, 9 % and one far off
+	want := (math.Log(1.07) - math.Log(1.04)) / 2
+	if got.Launches != 9 || got.Effect != math.Log(1.06) || math.Abs(got.Error-want) > 0.006 || got.Error <= 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := truthOf(base, base); got.Effect != 0 || got.Error != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -106,6 +142,15 @@ func TestAnalyseTellsProcessesFromEpochs(t *testing.T) {
 	if a.f != 8 || math.Abs(a.within-math.Sqrt2) > 1e-12 || math.Abs(a.between-math.Sqrt(7)) > 1e-12 {
 		t.Errorf("%+v", a)
 	}
+	if v := analyse([][]float64{{1, 3, 3}, {1, 3, 3.1}, {1.1, 3, 3}, {1, 3.1, 3}}); v.pNumber > 1e-6 || math.Abs(v.later-2) > 0.1 || !strings.Contains(v.verdict(), "which epoch") {
+		t.Errorf("first epochs that are faster: %+v, %s", v, v.verdict())
+	}
+	if larger, p := steps([][]float64{{0, 1}, {5, 6}, {10, 11}}); larger != 1 || p > 0.05 {
+		t.Errorf("steps of 4 and 1: %v, p %v", larger, p)
+	}
+	if larger, p := steps([][]float64{{0, 1}, {0, 1}}); larger != 0.5 || p != 0.5 {
+		t.Errorf("equal steps: %v, p %v", larger, p)
+	}
 	if v := analyse([][]float64{{1, 1}, {1, 1}}).verdict(); !strings.Contains(v, "no verdict") {
 		t.Errorf("constant times: %s", v)
 	}
@@ -118,7 +163,7 @@ func TestTakeProcessRefuses(t *testing.T) {
 		}
 	}
 	groups := map[string][][]float64{}
-	two := `{"kernel":"a","batches_ns":[5]}` + "\n" + `{"kernel":"a","batches_ns":[6]}` + "\n"
+	two := `{"kernel":"a","batches_ns":[5]}` + "\n" + `{"kernel":"a","epoch":1,"batches_ns":[6]}` + "\n"
 	if err := takeProcess([]byte(two), 2, groups); err != nil || len(groups["a"]) != 1 {
 		t.Errorf("%v, %v", groups, err)
 	}

@@ -42,8 +42,8 @@ func runPlanted(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	f := flag.NewFlagSet("planted", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	out, work, arguments := s.flags(f)
-	standard := f.String("standard", "1:3,2:15,3:6,5:6", "PERCENT:KERNELS,… at the standard profile")
-	strict := f.String("strict", "1:18,2:6,3:3,5:3", "PERCENT:KERNELS,… at the strict profile")
+	standard := f.String("standard", "1:2,2:22,3:3,5:3", "PERCENT:KERNELS,… at the standard profile")
+	strict := f.String("strict", "1:24,2:3,3:3", "PERCENT:KERNELS,… at the strict profile")
 	series := f.Int("series", 4, "series of 8 launches that measure the true effects")
 	runs := f.Int("runs", 100, "checks of each profile, at most")
 	if err := f.Parse(args); err != nil {

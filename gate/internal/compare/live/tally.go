@@ -16,6 +16,7 @@ import (
 type outcome struct {
 	Kernel     string   `json:"kernel"`
 	Group      string   `json:"group"`
+	Extra      int      `json:"extra,omitempty"` // planted work
 	Status     string   `json:"status"`
 	RedRules   int      `json:"red_rules"`
 	Pairs      int      `json:"pairs"`
@@ -51,7 +52,7 @@ func lineOf(c *check, plants []plant) (line, error) {
 			return l, fmt.Errorf("the verdict names %s, which was not planted", k.Name)
 		}
 		o := outcomeOf(k, c.records[k.Identity])
-		o.Group = plants[i].group
+		o.Group, o.Extra = plants[i].group, max(0, plants[i].extra)
 		switch k.Status {
 		case policy.Fail:
 			l.Red++
