@@ -85,6 +85,23 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", c.name, o.Verdict, o.Detail, c.verdict)
 		}
 	}
+	// A head in two modes says nothing of a reference of another scale.
+	limits, err := ReferenceLimits(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := Experiment{Name: "k/sdpa", Limits: limits, Blocks: normalBlocks(rng, 3, 0.001, -0.9)}
+	for i := range two.Blocks {
+		two.Blocks[i].Head[0].Typical *= 1.1
+		two.Blocks[i].Head[2].Typical *= 1.1
+	}
+	if m := decideOne(t, two, fixed(t, 3)).Metrics[0]; m.Modes != nil || m.MDE90 != nil {
+		t.Errorf("against a reference: %+v", m)
+	}
+	two.Limits = standard(t)
+	if m := decideOne(t, two, fixed(t, 3)).Metrics[0]; m.Modes == nil || m.MDE90 == nil {
+		t.Errorf("the same launches against a base: %+v", m)
+	}
 }
 
 func TestProve(t *testing.T) {

@@ -47,7 +47,7 @@ type MetricOutcome struct {
 	// MDE90 is the effect that the whole plan would find with 90 % probability
 	// at this noise; nil where it cannot find any, and against a reference.
 	MDE90 *float64 `json:"mde90"`
-	Modes *Modes   `json:"modes,omitempty"`
+	Modes *Modes   `json:"modes,omitempty"` // nil against a reference, too
 }
 
 // Decide judges all experiments of a pull request. They have to be passed
@@ -98,9 +98,12 @@ func (t test) outcome(e Experiment, red float64, tests int, plan Plan) MetricOut
 		Base: armMedian(e.Blocks, t.metric, Base), Head: armMedian(e.Blocks, t.metric, Head),
 		Estimate: relative(estimate), Low: relative(low), High: relative(high),
 		PRegressed: last(t.regressed), PPass: last(t.passed), PImproved: t.improved,
-		Modes: findModes(e.Blocks, t.metric),
 	}
-	if effect, ok := detectable(residuals(e.Blocks, t.metric), e.Limits, plan, tests); ok && !e.Limits.Reference {
+	if e.Limits.Reference { // two arms of different scale share neither modes nor a smallest effect
+		return m
+	}
+	m.Modes = findModes(e.Blocks, t.metric)
+	if effect, ok := detectable(residuals(e.Blocks, t.metric), e.Limits, plan, tests); ok {
 		m.MDE90 = &effect
 	}
 	return m

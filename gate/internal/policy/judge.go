@@ -77,21 +77,45 @@ func (v *Verdict) conclude() {
 	})
 }
 
+// countRecords counts every record once, and every place that lacks one.
 func (v *Verdict) countRecords(f Facts) {
+	seen := map[any]bool{}
 	for _, k := range f.Kernels {
 		for _, c := range k.Cases {
 			for _, arm := range c.Arms() {
-				switch {
-				case arm.Record == nil && arm.Missing != "":
+				if arm.Record == nil && arm.Missing != "" {
 					v.Counts.Missing++
-				case arm.Source == Measured:
-					v.Counts.Measured++
-				case arm.Source == Reused:
-					v.Counts.Reused++
 				}
+				if arm.Record == nil || seen[placeOf(arm.Record)] {
+					continue
+				}
+				switch arm.Source {
+				case Measured:
+					v.Counts.Measured++
+				case Reused:
+					v.Counts.Reused++
+				default:
+					continue // a figure to show, from a record that has its place elsewhere
+				}
+				seen[placeOf(arm.Record)] = true
 			}
 		}
 	}
+}
+
+// placeOf tells records apart: a reference's is also that of its own kernel.
+func placeOf(r *evidence.Record) any {
+	if !r.Address.Known() {
+		return r
+	}
+	place := struct {
+		tier     evidence.Tier
+		at, base evidence.Address
+	}{tier: r.Tier, at: r.Address}
+	if r.Base != nil {
+		place.base = *r.Base
+	}
+	return place
 }
 
 // judge is the judging of one kernel.
