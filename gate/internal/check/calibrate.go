@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -208,7 +209,7 @@ func (j *job) questions(s *kase, r *evidence.Record) (list []question, tests int
 			return nil, 0, err
 		}
 		tests++
-		i := slices.IndexFunc(list, func(q question) bool { return q.regime == t.Regime && q.limits == limits })
+		i := slices.IndexFunc(list, func(q question) bool { return q.regime == t.Regime && alike(q.limits, limits) })
 		if i < 0 {
 			i = len(list)
 			list = append(list, question{regime: t.Regime, limits: limits})
@@ -219,6 +220,13 @@ func (j *job) questions(s *kase, r *evidence.Record) (list []question, tests int
 		list = append(list, question{regime: "warm", limits: j.tree.policy.Limits})
 	}
 	return list, tests, nil
+}
+
+// alike reports whether limits are one to a reader. A floor in ns is a slightly
+// different share of each metric's time.
+func alike(a, b compare.Limits) bool {
+	const shown = 1e-4 // 0.01 %
+	return math.Abs(a.Tolerance-b.Tolerance) < shown && math.Abs(a.Detect-b.Detect) < shown
 }
 
 // calibrated evaluates the records of cases, which stand in one order. The

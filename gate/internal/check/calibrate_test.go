@@ -122,12 +122,16 @@ func TestQuestionsAreThePolicys(t *testing.T) {
 		{"{id: a, metric: latency.typical, max_regression: 3%};{id: b, metric: latency.mean, max_regression: 5%}", "warm a 0.03;warm b 0.05", 2},
 		{"{id: a, metric: latency.typical, max_regression: 3%};{id: b, metric: latency.cold_typical, max_regression: 3%}", "warm a 0.03;cold b 0.03", 2},
 		{"{id: a, metric: latency.typical, max_regression: 3%, kernels: [other/*]}", "warm  0.02", 0},
+		// A floor is another share of another metric's time: 40 ns of 1,000 and of 1,000.4.
+		{"{id: a, metric: latency.typical, max_regression: 2%, floor: 40ns};{id: b, metric: latency.mean, max_regression: 2%, floor: 40ns}", "warm a,b 0.055", 2},
+		{"{id: a, metric: latency.typical, max_regression: 2%, floor: 40ns};{id: b, metric: latency.mean, max_regression: 2%, floor: 45ns}", "warm a 0.055;warm b 0.06", 2},
+		{"{id: a, metric: latency.typical, relative_to: ref, limit: 2};{id: b, metric: latency.typical};{id: c, metric: latency.p99}", "warm b 0.02", 1},
 	} {
 		j, s := calibrationJob(t, strings.Split(c.rules, ";")...)
 		list, tests, err := j.questions(s, selfTimed("c1", 0.003, 10))
 		var got []string
 		for _, q := range list {
-			got = append(got, strings.Join([]string{q.regime, strings.Join(q.rules, ","), strconv.FormatFloat(q.limits.Detect, 'g', 4, 64)}, " "))
+			got = append(got, strings.Join([]string{q.regime, strings.Join(q.rules, ","), strconv.FormatFloat(q.limits.Detect, 'g', 2, 64)}, " "))
 		}
 		if err != nil || tests != c.tests || strings.Join(got, ";") != c.want {
 			t.Errorf("%s: %q, %d tests, %v", c.rules, got, tests, err)

@@ -27,6 +27,12 @@ const (
 // keep writes a record, and the times that it holds into the history of their
 // code.
 func (j *job) keep(r *evidence.Record, raw map[string][]byte) error {
+	if r.AA != nil && r.AA.Blocks < compare.FewestCalibrationBlocks {
+		// A run that was cut short says less than any that stands there.
+		if old, err := j.stores.write.Get(evidence.Calibration, r.Address, nil); err == nil && old.AA != nil && old.AA.Blocks > r.AA.Blocks {
+			return nil
+		}
+	}
 	if err := j.stores.write.Put(r, raw); err != nil {
 		return err
 	}

@@ -30,20 +30,40 @@ type calibration struct {
 // Calibrate times units against themselves, in blocks of eight fresh processes
 // that all of them share, in an order drawn for each block. It returns one
 // record a unit, in their order. A unit that fails is taken out and the block
-// is repeated for the others.
+// is repeated for the others. Whole blocks are kept when a later one ends the
+// run with an error.
 func (c *Collector) Calibrate(ctx context.Context, asked []Unit, blocks int) ([]*evidence.Record, error) {
 	a := &calibration{c: c}
 	if err := a.pilot(ctx, asked); err != nil {
 		return nil, err
 	}
+	err := a.run(ctx, asked, blocks)
+	if err != nil && a.blocks == 0 {
+		return nil, err
+	}
+	var records []*evidence.Record
+	for _, u := range asked {
+		r, keepErr := a.record(u)
+		err = errors.Join(err, keepErr)
+		records = append(records, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+// run runs blocks until there are enough. What an error leaves behind is whole
+// blocks.
+func (a *calibration) run(ctx context.Context, asked []Unit, blocks int) error {
 	for attempt := 1; a.blocks < blocks; attempt++ {
 		units := a.left(asked)
 		if len(units) == 0 {
-			break
+			return nil
 		}
 		why, err := a.block(ctx, units, blocks)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch {
 		case why == "":
@@ -51,18 +71,10 @@ func (c *Collector) Calibrate(ctx context.Context, asked []Unit, blocks int) ([]
 		case len(a.left(asked)) < len(units):
 			attempt = 0 // the block failed by a unit that is out now
 		case attempt == maxAttempts:
-			return nil, errors.New("the device would not hold still for a block: " + why)
+			return errors.New("the device would not hold still for a block: " + why)
 		}
 	}
-	var records []*evidence.Record
-	for _, u := range asked {
-		r, err := a.record(u)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, r)
-	}
-	return records, nil
+	return nil
 }
 
 // pilot is the launch after which everything is in place. Its times are not

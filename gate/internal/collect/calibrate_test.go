@@ -126,6 +126,25 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	}
 }
 
+// What was measured before an interrupt is kept, in whole blocks.
+func TestCalibrateKeepsWhatItHas(t *testing.T) {
+	c, kept := fake(t, timesOf(""))
+	ctx, cancel := context.WithCancel(context.Background())
+	launches := 0
+	c.Progress = func(string) {
+		if launches++; launches == 1+8+8+3 {
+			cancel()
+		}
+	}
+	records, err := c.Calibrate(ctx, []Unit{unit("op/a", "small")}, 10)
+	if !errors.Is(err, context.Canceled) || records != nil {
+		t.Errorf("%v, %v", records, err)
+	}
+	if len(*kept) != 1 || (*kept)[0].AA.Blocks != 2 || len((*kept)[0].Samples) != 16 {
+		t.Errorf("%d kept: %+v", len(*kept), *kept)
+	}
+}
+
 // Two builds of one kernel share launches under names of their own.
 func TestCalibrateTellsArtifactsApart(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
