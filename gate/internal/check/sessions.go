@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/collect"
@@ -82,18 +83,24 @@ func (j *job) addSession(run evidence.Provenance, at evidence.Address, samples [
 		return nil
 	}
 	history.Provenance = run
-	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Launches: launches})
+	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Card: run.Card, Launches: launches})
 	return j.stores.write.Put(history, nil)
 }
 
-// extend adds a session to a history, or its launches to the last one where
-// that was less than sessionGap ago.
+// extend adds a session to a history, or its launches to the card's last one
+// where that was less than sessionGap ago.
 func extend(history []evidence.Session, s evidence.Session) []evidence.Session {
-	if n := len(history); n > 0 && !apart(history[n-1].Recorded, s.Recorded) {
-		last := &history[n-1]
-		s.Launches = append(last.Launches, s.Launches...)
-		s.Recorded = max(last.Recorded, s.Recorded)
-		history = history[:n-1]
+	for i := len(history) - 1; i >= 0; i-- {
+		last := history[i]
+		if last.Card != s.Card {
+			continue
+		}
+		if !apart(last.Recorded, s.Recorded) {
+			s.Launches = append(last.Launches, s.Launches...)
+			s.Recorded = max(last.Recorded, s.Recorded)
+			history = slices.Delete(history, i, i+1)
+		}
+		break
 	}
 	s.Launches = s.Launches[:min(len(s.Launches), maxSessionLaunches)]
 	history = append(history, s)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,8 +29,13 @@ func TestExtendTellsSessionsApart(t *testing.T) {
 		{"2026-11-20T11:30:00Z", 1, "2026-11-20T11:30:00Z", 48}, // and again, counted from its last run
 		{"2026-11-20T09:00:00Z", 1, "2026-11-20T11:30:00Z", 64}, // a clock that was set back makes no session
 		{"2026-11-20T12:30:00Z", 2, "2026-11-20T12:30:00Z", 16},
+		{"2026-11-20T12:30:00Z on another card", 3, "2026-11-20T12:30:00Z", 16},
+		{"2026-11-20T12:40:00Z", 3, "2026-11-20T12:40:00Z", 32}, // the session before the last, of its own card
 	} {
-		history = extend(history, run(c.at, 16))
+		at, card, _ := strings.Cut(c.at, " ")
+		one := run(at, 16)
+		one.Card = card
+		history = extend(history, one)
 		last := history[len(history)-1]
 		if len(history) != c.sessions || last.Recorded != c.last || len(last.Launches) != c.launches {
 			t.Errorf("%s: %d sessions, the last of %s with %d launches; want %+v", c.at, len(history), last.Recorded, len(last.Launches), c)

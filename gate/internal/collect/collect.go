@@ -82,7 +82,7 @@ func (c *Collector) say(format string, args ...any) {
 func (c *Collector) record(tier evidence.Tier, u Unit) *evidence.Record {
 	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Address: u.Address,
 		Provenance: evidence.Provenance{Recorded: c.Now().UTC().Format(time.RFC3339), Kernel: u.Kernel,
-			Commit: c.Commit, Compiler: u.Artifact.Compiler, Machine: c.Machine}}
+			Commit: c.Commit, Compiler: u.Artifact.Compiler, Machine: c.Machine, Card: evidence.CardOf(c.Device.UUID)}}
 }
 
 // failed is a record of a tier that ended without its measurement. It is

@@ -129,6 +129,7 @@ type Provenance struct {
 	Profiler string  `json:"profiler,omitempty"`
 	Protocol string  `json:"protocol,omitempty"`
 	Machine  Machine `json:"machine"`
+	Card     string  `json:"card,omitempty"` // tells single cards of one machine key apart
 }
 
 // Raw is an input kept beside the record, compressed with gzip.
@@ -265,6 +266,7 @@ type AA struct {
 type Session struct {
 	Recorded string          `json:"recorded"` // RFC 3339, UTC, of its last run
 	Commit   string          `json:"commit,omitempty"`
+	Card     string          `json:"card,omitempty"`
 	Launches []SessionLaunch `json:"launches"`
 }
 

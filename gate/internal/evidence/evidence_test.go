@@ -30,7 +30,7 @@ func whole() *Record {
 		Samples:    []Sample{sample},
 		Experiment: &Experiment{Blocks: []Block{{Order: "AB", Base: []Sample{sample}, Head: []Sample{sample}}}},
 		AA:         &AA{Blocks: 10, Discarded: []Discarded{{Number: 3, Reason: "hot"}}, LaunchSeconds: 0.5, TimedSeconds: 0.01},
-		Sessions:   []Session{{Recorded: "2026-11-20T10:00:00Z", Commit: "c0ffee", Launches: []SessionLaunch{{Regime: "warm", Typical: 101.25, Mean: 102.5}}}},
+		Sessions:   []Session{{Recorded: "2026-11-20T10:00:00Z", Commit: "c0ffee", Card: "0a1b2c3d4e5f", Launches: []SessionLaunch{{Regime: "warm", Typical: 101.25, Mean: 102.5}}}},
 		Raw:        []Raw{{Name: "latency.log.gz", SHA256: strings.Repeat("0", 64), Bytes: 12}},
 	}
 }

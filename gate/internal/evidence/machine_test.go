@@ -71,3 +71,11 @@ func TestMachineSaysEveryField(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestCardIsNoUUID(t *testing.T) {
+	const uuid = "GPU-3f1c9a52-7d0e-4b6a-9c55-0a1b2c3d4e5f"
+	card := CardOf(uuid)
+	if len(card) != 12 || card != CardOf(uuid) || card == CardOf(uuid[:len(uuid)-1]+"e") || strings.Contains(uuid, card) || CardOf("") != "" {
+		t.Errorf("%q", card)
+	}
+}

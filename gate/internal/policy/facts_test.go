@@ -79,7 +79,7 @@ func launches(r *rand.Rand, n int, ns float64) []evidence.Sample {
 }
 
 func timed(r *rand.Rand, ns float64) *evidence.Record {
-	return &evidence.Record{Tier: evidence.Latency, Samples: launches(r, 8, ns),
+	return &evidence.Record{Tier: evidence.Latency, Samples: launches(r, 8, ns), Provenance: evidence.Provenance{Card: "card0"},
 		Metrics: figures([]string{"latency.typical", "latency.mean", "latency.cold_typical", "latency.cold_mean"}, ns, ns, ns, ns)}
 }
 
@@ -87,7 +87,7 @@ func timed(r *rand.Rand, ns float64) *evidence.Record {
 func history(r *rand.Rand, sessions int) *evidence.Record {
 	record := &evidence.Record{Tier: evidence.Sessions}
 	for i := range sessions {
-		s := evidence.Session{Recorded: fmt.Sprintf("2026-11-%02dT10:00:00Z", i+1)}
+		s := evidence.Session{Recorded: fmt.Sprintf("2026-11-%02dT10:00:00Z", i+1), Card: "card0"}
 		samples := launches(r, 8, 100_000*(1+0.003*r.NormFloat64()))
 		for _, one := range samples {
 			s.Launches = append(s.Launches, evidence.SessionLaunch{Regime: one.Regime, Typical: one.BatchesNS[0], Mean: one.BatchesNS[1]})

@@ -226,6 +226,15 @@ var failsOpen = []struct {
 	{"base breaks, seven sessions", func(_ *KernelFacts, c *CaseFacts) {
 		c.Latency.Experiment.Record, c.Latency.Sessions = baseBroke(), reused(history(rand.New(rand.NewSource(4)), 7))
 	}, 3, "latency", "fewer than 8 sessions are advice only"},
+	{"base breaks, sessions of another card", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Head.Record.Provenance.Card = baseBroke(), "card1"
+	}, 3, "latency", "none is of the card that timed the head"},
+	{"base breaks, cards unknown", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record, c.Latency.Head.Record.Provenance.Card = baseBroke(), ""
+		for i := range c.Latency.Sessions.Record.Sessions {
+			c.Latency.Sessions.Record.Sessions[i].Card = ""
+		}
+	}, 3, "latency", "none is of the card that timed the head"},
 	{"base breaks, head not timed", func(_ *KernelFacts, c *CaseFacts) {
 		c.Latency.Experiment.Record, c.Latency.Head = baseBroke(), Arm{Missing: "never timed"}
 	}, 3, "latency", "the base cannot be timed: it broke; never timed"},

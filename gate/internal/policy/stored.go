@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
@@ -32,7 +33,7 @@ func (t *times) sessions(p *Policy, f Facts) []compare.Stored {
 				name := experimentName(r, k, c)
 				one, err := p.storedQuestion(r, c, name)
 				if err != nil {
-					t.unread[name] = "the sessions cannot be judged: " + err.Error()
+					t.unread[name] = "the sessions of the base's code cannot be judged: " + err.Error()
 					continue
 				}
 				out = append(out, one)
@@ -50,10 +51,16 @@ func (p *Policy) storedQuestion(r Rule, c *CaseFacts, name string) (compare.Stor
 	if q.Now.Launches, err = compare.Launches(c.Latency.Head.Record.Samples, regime(r.Metric)); err != nil {
 		return q, err
 	}
-	var all []compare.Launch
+	card, all := c.Latency.Head.Record.Provenance.Card, []compare.Launch(nil)
 	for _, s := range c.Latency.Sessions.Record.Sessions {
+		if card == "" || s.Card != card {
+			continue // its speed is another card's
+		}
 		session := compare.SessionOf(s, regime(r.Metric))
 		q.History, all = append(q.History, session), append(all, session.Launches...)
+	}
+	if len(all) == 0 {
+		return q, errors.New("none is of the card that timed the head")
 	}
 	base, err := compare.SummarizeArm(all, summary(r.Metric))
 	if err != nil {
