@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -244,8 +243,7 @@ func feed(parse func(line []byte, torn bool) error, lines []string) error {
 }
 
 // TestKeyOfNestedNames: a name that is nested deeper than any compiler does has
-// a key, too, which is its own key; and it is found in a time that is
-// proportional to its length.
+// a key, too, which is its own key.
 func TestKeyOfNestedNames(t *testing.T) {
 	file := "f"
 	for range 2000 {
@@ -254,13 +252,9 @@ func TestKeyOfNestedNames(t *testing.T) {
 			break
 		}
 		name := fmt.Sprintf("__nv_static_%d_%s_Z1k", len(file)+1, "_"+file)
-		start := time.Now()
 		key := Key(name)
 		if Key(key) != key || len(key) > len(name) {
 			t.Fatalf("Key(%.200q) = %.200q", name, key)
-		}
-		if d := time.Since(start); d > time.Second {
-			t.Fatalf("Key of %d bytes took %v", len(name), d)
 		}
 	}
 }
