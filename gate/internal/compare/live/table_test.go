@@ -22,7 +22,7 @@ const (
 // shown are the tables of the document, by the word in their marker.
 var shown = map[string][]string{
 	"aa":          {"aa.jsonl.gz"},
-	"planted":     {"planted-1.jsonl.gz", "planted-2.jsonl.gz"},
+	"planted":     {"planted-1.jsonl.gz", "planted-2.jsonl.gz", "planted-3.jsonl.gz"},
 	"epochs":      {"epochs-1.jsonl.gz", "epochs-2.jsonl.gz"},
 	"calibration": {"calibration.jsonl.gz"},
 }
