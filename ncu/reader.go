@@ -27,7 +27,6 @@ type Reader struct {
 	table    table
 	launches int
 	tables   int
-	queue    *Launch // finished by the row that started the next one
 	messages []Message
 	failed   *ToolError
 	textPage bool

@@ -140,31 +140,11 @@ func reportText(b []byte) string {
 
 // metric reads one metric: the number of its name, its value, its instances.
 func (p *reportReader) metric(v *reportValues, b []byte) error {
-	id, named := uint64(0), false
-	c := cell{parsed: &Value{Kind: Missing, Reason: ReasonNotAvailable}}
-	count := 0
-	err := eachField(b, func(f field) error {
-		switch {
-		case f.num == 1 && f.wire == wireVarint:
-			id, named = f.value, true
-		case f.num == 2 && f.wire == wireBytes:
-			value, err := reportValue(f.bytes)
-			c.parsed = &value
-			return err
-		case f.num == 3 && f.wire == wireBytes:
-			count++
-			_, err := reportInstance(f.bytes)
-			return err
-		}
-		return nil
-	})
+	name, value, count, err := p.metricFields(b)
 	if err != nil {
 		return err
 	}
-	if !named || id >= uint64(len(p.names)) {
-		return fmt.Errorf("metric %d has no name in the table of %d", id, len(p.names))
-	}
-	name := p.names[id]
+	c := cell{parsed: &value}
 	if before, twice := v.at[name]; twice {
 		// ncu 2025.3 repeats some metrics, once for each of its passes.
 		if !sameValue(*before.parsed, *c.parsed) {
@@ -186,6 +166,31 @@ func (p *reportReader) metric(v *reportValues, b []byte) error {
 	}
 	v.at[name] = c
 	return nil
+}
+
+// metricFields reads a metric's name and value, and counts its instances.
+func (p *reportReader) metricFields(b []byte) (name string, value Value, instances int, err error) {
+	id, named := uint64(0), false
+	value = Value{Kind: Missing, Reason: ReasonNotAvailable}
+	err = eachField(b, func(f field) (err error) {
+		switch {
+		case f.num == 1 && f.wire == wireVarint:
+			id, named = f.value, true
+		case f.num == 2 && f.wire == wireBytes:
+			value, err = reportValue(f.bytes)
+		case f.num == 3 && f.wire == wireBytes:
+			instances++
+			_, err = reportInstance(f.bytes)
+		}
+		return err
+	})
+	if err == nil && (!named || id >= uint64(len(p.names))) {
+		err = fmt.Errorf("metric %d has no name in the table of %d", id, len(p.names))
+	}
+	if err != nil {
+		return "", Value{}, 0, err
+	}
+	return p.names[id], value, instances, nil
 }
 
 // sameValue compares what was read; a unit follows from the name.

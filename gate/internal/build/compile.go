@@ -47,15 +47,7 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
-	rules, err := b.rules(ctx, k, arch, tmp)
-	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
-	}
-	files, err := b.hashDeps(p, k, rules)
-	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
-	}
-	names, err := b.shadows(p, k, files)
+	files, names, err := b.inputs(ctx, p, k, arch, tmp)
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
 	}
@@ -74,6 +66,20 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 		return nil, fmt.Errorf("building %s: the object that was just stored cannot be read", k.Name)
 	}
 	return o, nil
+}
+
+// inputs are what a build depends on: the files that were read, and the names
+// that would be found instead of them.
+func (b *Builder) inputs(ctx context.Context, p places, k *manifest.Kernel, arch, tmp string) (files, names map[string]string, err error) {
+	rules, err := b.rules(ctx, k, arch, tmp)
+	if err != nil {
+		return nil, nil, err
+	}
+	if files, err = b.hashDeps(p, k, rules); err != nil {
+		return nil, nil, err
+	}
+	names, err = b.shadows(p, k, files)
+	return files, names, err
 }
 
 // arguments are nvcc's. The folder of the kernel is the working folder, so

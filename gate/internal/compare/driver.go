@@ -227,9 +227,6 @@ func (d *Driver) charge(cost Cost) {
 // Experiments returns the evidence so far, in the order of the targets.
 func (d *Driver) Experiments() []Experiment { return slices.Clone(d.experiments) }
 
-// Plan returns the plan with the budget of pairs applied; Decide needs it.
-func (d *Driver) Plan() Plan { return d.plan }
-
 // Spent returns the cost so far, discarded blocks included.
 func (d *Driver) Spent() Cost { return d.spent }
 

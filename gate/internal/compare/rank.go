@@ -47,13 +47,6 @@ func (d differences) count(shift float64) (above, ties int) {
 	return above, ties
 }
 
-// statistic is the stratified Mann-Whitney count D(shift), a tie counting half
-// (van Elteren's test with blocks of equal size).
-func (d differences) statistic(shift float64) float64 {
-	above, ties := d.count(shift)
-	return float64(above) + float64(ties)/2
-}
-
 // pAbove is the p value against "the effect is at most shift". Ties count
 // against the claim: with half ties the count can be less extreme than the
 // share of orders that reach it (base 1,1,1,2, head 2,2,2,2 gives 4/70 where
