@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/check"
+	"github.com/kernelgate/gate/gate/internal/collect"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
@@ -157,6 +158,7 @@ func classify(err error) (code int, hint string) {
 	var asked *check.UsageError
 	var file *yamlfile.Error
 	var entry *build.EntryError
+	var header *collect.IncludeError
 	var missing *toolchain.NotFoundError
 	var unusable *toolchain.UnusableError
 	var pip *toolchain.PipError
@@ -169,6 +171,8 @@ func classify(err error) (code int, hint string) {
 		return exitUsage, file.Hint
 	case errors.As(err, &entry):
 		return exitUsage, ""
+	case errors.As(err, &header):
+		return exitUsage, "a header that several ops share has to be copied into the folder of each"
 	case errors.As(err, &missing):
 		return exitTool, missing.Hint
 	case errors.As(err, &unusable):

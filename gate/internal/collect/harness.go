@@ -136,46 +136,6 @@ func hashTokens(path string) (string, error) {
 	return identity.SourceHash(f, filepath.Base(path))
 }
 
-// opFiles are the op's sources and the headers beside them that they include
-// by name; a header that only kernels include does not judge anything.
-func opFiles(op *manifest.Op) ([]string, error) {
-	files := append([]string(nil), op.Sources...)
-	for i := 0; i < len(files); i++ {
-		data, err := os.ReadFile(filepath.Join(op.Dir, files[i]))
-		if err != nil {
-			return nil, fmt.Errorf("op %s: %w", op.Name, err)
-		}
-		for _, line := range strings.Split(string(data), "\n") {
-			name, ok := quotedInclude(line)
-			if !ok || slices.Contains(files, name) {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(op.Dir, name)); err == nil {
-				files = append(files, name)
-			}
-		}
-	}
-	sort.Strings(files)
-	return files, nil
-}
-
-func quotedInclude(line string) (string, bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "#")
-	if !ok {
-		return "", false
-	}
-	rest, ok = strings.CutPrefix(strings.TrimSpace(rest), "include")
-	if !ok {
-		return "", false
-	}
-	rest, ok = strings.CutPrefix(strings.TrimSpace(rest), `"`)
-	if !ok {
-		return "", false
-	}
-	name, _, ok := strings.Cut(rest, `"`)
-	return name, ok && filepath.IsLocal(name)
-}
-
 // Program builds the measuring program for a compute capability ("9.0"), its
 // files side by side on every core.
 func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc string) (string, error) {

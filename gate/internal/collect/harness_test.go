@@ -74,10 +74,51 @@ func TestOpFiles(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	for line, want := range map[string]string{
-		`#include "a.h"`: "a.h", `  #  include  "a.h" // x`: "a.h", `#include <a.h>`: "", `//#include "a.h"`: "", `#include "../a.h"`: "", `#include "a.h`: "", `#define X "a.h"`: "",
+		`#include "a.h"`: `"a.h`, `  #  include  "a.h" // x`: `"a.h`, `#include <a.h>`: "<a.h", `#include<a/b.h>`: "<a/b.h", `//#include "a.h"`: "",
+		`#include "../a.h"`: `"../a.h`, `#include "a.h`: "", `#include ""`: "", `#include`: "", `#include MACRO`: "", `#define X "a.h"`: "",
 	} {
-		if name, ok := quotedInclude(line); ok != (want != "") || ok && name != want {
-			t.Errorf("%s: %q, %v", line, name, ok)
+		name, quoted, ok := include(line)
+		form := map[bool]string{true: `"`, false: "<"}[quoted]
+		if ok != (want != "") || ok && form+name != want {
+			t.Errorf("%s: %s%s, %v", line, form, name, ok)
+		}
+	}
+}
+
+// TestOpFilesMissNoHeader: whatever g++ would find in the op's folder is one of
+// its files, and what it would find elsewhere in the project is refused.
+func TestOpFilesMissNoHeader(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"op/op.cc":        "#include <angled.h>\n#include \"sub/a.h\"\n#include <vector>\n#include \"gate.h\"\n",
+		"op/angled.h":     "",
+		"op/sub/a.h":      "#include \"b.h\"\n#include \"top.h\"\n#include \"../up.h\"\n",
+		"op/sub/b.h":      "",
+		"op/top.h":        "",
+		"op/up.h":         "",
+		"op/outside.cc":   "\n#include \"../common.h\"\n",
+		"op/absolute.cc":  "#include \"" + root + "/common.h\"\n",
+		"op/sub/leave.cc": "#include <../common.h>\n",
+		"common.h":        "",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	op := &manifest.Op{Name: "op", File: "kernels/op/op.yaml", Dir: filepath.Join(root, "op"), Sources: []string{"op.cc"}}
+	if files, err := opFiles(op); err != nil || strings.Join(files, " ") != "angled.h op.cc sub/a.h sub/b.h top.h up.h" {
+		t.Errorf("%v, %v", files, err)
+	}
+	for source, want := range map[string]string{
+		"outside.cc": "kernels/op/outside.cc:2: ../common.h lies outside", "absolute.cc": "kernels/op/absolute.cc:1: " + root + "/common.h lies outside", "sub/leave.cc": "kernels/op/sub/leave.cc:1: ../common.h lies outside",
+	} {
+		op.Sources = []string{source}
+		if files, err := opFiles(op); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, %v", source, files, err)
 		}
 	}
 }
