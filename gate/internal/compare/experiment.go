@@ -1,6 +1,9 @@
 package compare
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // An Experiment is one kernel in one case, measured in blocks.
 type Experiment struct {
@@ -34,22 +37,22 @@ func (e Experiment) used() []Metric { return append([]Metric{Typical, Mean}, e.m
 // pairs is the number of launches of each arm.
 func (e Experiment) pairs() int { return len(e.Blocks) * perArm }
 
-// valid reports misuse. Unusable times are no misuse: they are a state of the
-// outcome.
-func (e Experiment) valid(plan Plan) error {
+// Valid reports what Decide refuses: no name, limits or metrics that are none,
+// more blocks than the plan has. Unusable times are a state of the outcome.
+func (e Experiment) Valid(plan Plan) error {
 	if e.Name == "" {
-		return fmt.Errorf("an experiment has no name")
+		return errors.New("an experiment has no name")
 	}
 	if err := e.Limits.Valid(); err != nil {
-		return fmt.Errorf("experiment %q: %w", e.Name, err)
+		return err
 	}
 	if e.pairs() > plan.lastPairs() {
-		return fmt.Errorf("experiment %q holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.Name, e.pairs(), plan.lastPairs())
+		return fmt.Errorf("it holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.pairs(), plan.lastPairs())
 	}
 	seen := map[Metric]bool{}
 	for _, m := range e.metrics() {
 		if metricNames[m] == "" || seen[m] {
-			return fmt.Errorf("experiment %q: metric %s is unknown or named twice", e.Name, m)
+			return fmt.Errorf("metric %s is unknown or named twice", m)
 		}
 		seen[m] = true
 	}
@@ -66,8 +69,8 @@ func validAll(experiments []Experiment, plan Plan) error {
 	}
 	seen := make(map[string]bool, len(experiments))
 	for _, e := range experiments {
-		if err := e.valid(plan); err != nil {
-			return err
+		if err := e.Valid(plan); err != nil {
+			return fmt.Errorf("experiment %q: %w", e.Name, err)
 		}
 		if seen[e.Name] {
 			return fmt.Errorf("experiment %q is named twice", e.Name)

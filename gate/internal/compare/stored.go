@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -78,8 +79,8 @@ func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 	var outcomes []StoredOutcome
 	var ps []float64
 	for _, k := range kernels {
-		if err := k.valid(); err != nil {
-			return nil, err
+		if err := k.Valid(); err != nil {
+			return nil, fmt.Errorf("kernel %q: %w", k.Name, err)
 		}
 		if seen[k.Name] {
 			return nil, fmt.Errorf("kernel %q is named twice", k.Name)
@@ -103,19 +104,19 @@ func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 	return outcomes, nil
 }
 
-// valid reports misuse.
-func (k Stored) valid() error {
+// Valid reports what DecideStored refuses.
+func (k Stored) Valid() error {
 	if k.Name == "" {
-		return fmt.Errorf("a kernel with a history has no name")
+		return errors.New("a kernel with a history has no name")
 	}
 	if err := k.Limits.Valid(); err != nil {
-		return fmt.Errorf("kernel %q: %w", k.Name, err)
+		return err
 	}
 	if k.Limits.Reference {
-		return fmt.Errorf("kernel %q: a reference is measured in the same run, not stored", k.Name)
+		return errors.New("a reference is measured in the same run, not stored")
 	}
 	if len(k.History) > maxSessions {
-		return fmt.Errorf("kernel %q: %d sessions, at most %d are read", k.Name, len(k.History), maxSessions)
+		return fmt.Errorf("there are %d sessions, at most %d are read", len(k.History), maxSessions)
 	}
 	return nil
 }

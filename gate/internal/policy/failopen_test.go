@@ -170,6 +170,16 @@ var failsOpen = []struct {
 		b := &c.Latency.Experiment.Record.Experiment.Blocks[1]
 		b.Head = b.Head[:6]
 	}, -1, "", ""},
+	{"more blocks than the plan has", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record = experiment(rand.New(rand.NewSource(1)), 31, 100_000)
+	}, 4, "latency", "the experiment cannot be judged: it holds 124 pairs, its plan ends at 120"},
+	{"more sessions than are read", func(_ *KernelFacts, c *CaseFacts) {
+		c.Latency.Experiment.Record = baseBroke()
+		one := c.Latency.Sessions.Record.Sessions[0]
+		for range 5000 {
+			c.Latency.Sessions.Record.Sessions = append(c.Latency.Sessions.Record.Sessions, one)
+		}
+	}, 3, "latency", "at most 4096 are read"},
 	{"regime lost from a block", func(_ *KernelFacts, c *CaseFacts) {
 		for i := range c.Latency.Experiment.Record.Experiment.Blocks[0].Base {
 			c.Latency.Experiment.Record.Experiment.Blocks[0].Base[i].Regime = "cold"

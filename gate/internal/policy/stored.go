@@ -32,6 +32,9 @@ func (t *times) sessions(p *Policy, f Facts) []compare.Stored {
 				}
 				name := experimentName(r, k, c)
 				one, err := p.storedQuestion(r, c, name)
+				if err == nil {
+					err = one.Valid()
+				}
 				if err != nil {
 					t.unread[name] = "the sessions of the base's code cannot be judged: " + err.Error()
 					continue

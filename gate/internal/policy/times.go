@@ -148,6 +148,9 @@ func (t *times) experiments(p *Policy, f Facts) (gated, advice []compare.Experim
 					continue
 				}
 				e, err := trial.experiment(record.Experiment)
+				if err == nil {
+					err = e.Valid(compare.SequentialPlan())
+				}
 				switch {
 				case err != nil:
 					t.unread[trial.Name] = "the experiment cannot be judged: " + err.Error()
