@@ -79,18 +79,23 @@ func libraryOf(program []string) string {
 	return path
 }
 
-// rawPage is a table of one launch.
+// rawPage is a table of one launch, or of as many as the behaviour says.
 func rawPage(counters []string, b behaviour) string {
 	names := []string{"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC"}
 	units := make([]string, len(names))
-	row := []string{"0", "1788", "gate-harness", "127.0.0.1", "toy", "1", "7", "(128, 1, 1)", "(32, 1, 1)", "0", "9.0"}
+	row := []string{"0", "1788", "gate-harness", "127.0.0.1", "toy", "1", "7", fmt.Sprintf("(%g, 1, 1)", b.number("block", 128)), "(32, 1, 1)", "0", "9.0"}
 	for _, c := range counters {
 		names = append(names, c)
 		unit, value := counterValue(c, b)
 		units, row = append(units, unit), append(row, strconv.FormatFloat(value, 'f', 2, 64))
 	}
 	var text strings.Builder
-	for _, cells := range [][]string{names, units, row} {
+	rows := [][]string{names, units}
+	for id := range int(b.number("launches", 1)) {
+		row[0] = strconv.Itoa(id)
+		rows = append(rows, slices.Clone(row))
+	}
+	for _, cells := range rows {
 		text.WriteString(`"` + strings.Join(cells, `","`) + "\"\n")
 	}
 	return text.String()

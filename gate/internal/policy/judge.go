@@ -140,7 +140,7 @@ func (j *judge) verdict() KernelVerdict {
 	default:
 		j.present()
 		j.rules()
-		v.Figures = j.figures()
+		v.Figures, v.Launches = j.figures(), launchChanges(k)
 	}
 	v.Findings = j.found
 	v.Status = statusOf(j.found)

@@ -114,6 +114,7 @@ type KernelVerdict struct {
 	Identity evidence.Identity `json:"identity"`
 	Detail   string            `json:"detail,omitempty"` // the compiler's own lines
 	Findings []Finding         `json:"findings"`
+	Launches []LaunchChange    `json:"launches,omitempty"` // made by one side only
 	Figures  []CaseFigures     `json:"figures,omitempty"`
 }
 

@@ -85,6 +85,7 @@ func verdicts() map[string]*policy.Verdict {
 	evil := kernel(hostile, policy.Fail, policy.Finding{Rule: hostile, Metric: hostile, Unit: hostile, Case: hostile, Machine: hostile, Status: policy.Fail,
 		Severity: policy.Red, Base: value(1, hostile), Head: value(2, hostile), Accepts: hostile, Reason: hostile})
 	evil.Arch, evil.State, evil.Detail = hostile, policy.State(hostile), hostile
+	evil.Launches = []policy.LaunchChange{{Case: hostile, Change: hostile, Kernel: hostile, Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Count: 2}}
 	evil.Figures[1].Case, evil.Figures[1].Machine = hostile, hostile
 	hostileRun := run(policy.Fail, policy.Counts{Kernels: 1, Failed: 1}, evil)
 	hostileRun.Notes, hostileRun.Reproduce, hostileRun.Policy = []string{hostile}, hostile, hostile

@@ -67,6 +67,10 @@ func (t *text) kernel(k policy.KernelVerdict) {
 		shown++
 		t.finding(group)
 	}
+	for _, l := range k.Launches {
+		shown++
+		t.line("  %-12s  launch  %s", Clean(l.Change, false), Clean(launch(l), false))
+	}
 	if k.Detail != "" {
 		for _, l := range strings.Split(strings.TrimRight(Clean(k.Detail, true), "\n"), "\n") {
 			t.line("    %s", l)
@@ -75,6 +79,16 @@ func (t *text) kernel(k policy.KernelVerdict) {
 	if shown > 0 {
 		t.line("")
 	}
+}
+
+// launch writes a launch as CUDA's brackets do.
+func launch(l policy.LaunchChange) string {
+	name, _, _ := strings.Cut(l.Kernel, "(")
+	text := fmt.Sprintf("%s  %s<<<(%d, %d, %d), (%d, %d, %d)>>>", l.Case, name, l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2])
+	if l.Count > 1 {
+		text += fmt.Sprintf(", %d times", l.Count)
+	}
+	return text
 }
 
 // quiet holds for what a reader need not know. Advice speaks up on proof only.
