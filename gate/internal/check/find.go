@@ -241,13 +241,19 @@ func (j *job) armOr(tier evidence.Tier, a evidence.Address, base *evidence.Addre
 		return policy.Arm{Missing: fmt.Sprintf("no %s evidence of this code is recorded on %s", tier, a.Machine)}
 	case err != nil:
 		return policy.Arm{Missing: err.Error()}
-	case r.Experiment != nil && r.Experiment.Stopped == "":
-		// Its end was not decided by the plan, so its verdict would not be the plan's.
-		return policy.Arm{Missing: fmt.Sprintf("the experiment recorded on %s was interrupted", a.Machine)}
+	case r.Experiment != nil && !r.Experiment.Ended():
+		return policy.Arm{Missing: fmt.Sprintf("the experiment recorded on %s was %s", a.Machine, cutShort(r.Experiment))}
 	case tier == evidence.Profile && j.lacks(r) != "":
 		return policy.Arm{Missing: fmt.Sprintf("the recorded profile does not hold %s", j.lacks(r))}
 	}
 	return policy.Arm{Record: r, Source: policy.Reused}
+}
+
+func cutShort(e *evidence.Experiment) string {
+	if e.Stopped == "" {
+		return "interrupted"
+	}
+	return "cut short: " + e.Stopped
 }
 
 // lacks names a metric that the policy asks for and the record never held.

@@ -33,24 +33,30 @@ func (t *tree) findReferences(set *manifest.Set) error {
 				continue
 			}
 			ref, err := set.Named(r.Reference(k.Name))
-			hint := ""
-			if errors.Is(err, manifest.ErrNoKernel) {
-				err = fmt.Errorf("there is no kernel %q", r.Reference(k.Name))
-				if near := yamlfile.Nearest(r.Reference(k.Name), names(set.Kernels)); near != "" {
-					hint = fmt.Sprintf("did you mean %q?", near)
-				}
-			} else if err != nil {
-				return err
-			} else {
+			if err == nil {
 				err = compatible(ref, k)
 			}
 			if err != nil {
-				return &yamlfile.Error{File: t.policy.File, Line: r.Line, Msg: fmt.Sprintf("rule %q: relative_to: %v", r.ID, err), Hint: hint}
+				return t.badReference(r, err)
 			}
 			t.references[ref.Name] = ref
 		}
 	}
 	return nil
+}
+
+// badReference points at the rule, or at the reference's own invalid file.
+func (t *tree) badReference(r policy.Rule, err error) error {
+	var invalid *yamlfile.Error
+	if errors.As(err, &invalid) {
+		return err
+	}
+	bad := &yamlfile.Error{File: t.policy.File, Line: r.Line, Msg: fmt.Sprintf("rule %q: relative_to: %v", r.ID, err)}
+	var missing *manifest.NoKernelError
+	if errors.As(err, &missing) {
+		bad.Hint = missing.Hint
+	}
+	return bad
 }
 
 // compatible says what keeps a reference from being timed beside a kernel.

@@ -25,6 +25,7 @@ type calibration struct {
 	discarded []evidence.Discarded
 	wall      time.Duration // of the blocks that were kept
 	blocks    int
+	guests    guests
 }
 
 // Calibrate times units against themselves, in blocks of eight fresh processes
@@ -89,6 +90,7 @@ func (a *calibration) pilot(ctx context.Context, asked []Unit) error {
 		t.samples = nil
 		t.raw.Reset()
 	}
+	a.guests = a.c.guests(ctx)
 	return nil
 }
 
@@ -98,7 +100,7 @@ func (a *calibration) left(asked []Unit) []Unit {
 }
 
 // block runs one block and keeps it, or says why it is given up: by a launch
-// that failed or the device's own words, never by a time.
+// that failed, the device's own words or a process that came, never by a time.
 func (a *calibration) block(ctx context.Context, units []Unit, of int) (why string, err error) {
 	start, series := time.Now(), map[string]*timing{}
 	shuffle(units)
@@ -119,6 +121,9 @@ func (a *calibration) block(ctx context.Context, units []Unit, of int) (why stri
 	}
 	if why == "" {
 		why = slowed(series)
+	}
+	if intruder := a.guests.intruder(ctx); why == "" {
+		why = intruder
 	}
 	if why != "" {
 		a.discarded = append(a.discarded, evidence.Discarded{Number: a.blocks, Reason: why})

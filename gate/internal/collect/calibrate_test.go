@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
 )
 
 // timesOf answers for every unit of a launch, and logs the launch's units in
@@ -123,6 +124,26 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	c, kept = fake(t, timesOf(`touch dead; `+say(configLine, fault, endLine(fault))+`exit 1`))
 	if _, err := c.Calibrate(context.Background(), []Unit{unit("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
 		t.Errorf("a device that is gone: %v, %d kept", err, len(*kept))
+	}
+}
+
+// A process that comes onto the GPU costs the block it came in.
+func TestCalibrateDiscardsABlockThatWasDisturbed(t *testing.T) {
+	c, _ := fake(t, timesOf(""))
+	asked := 0
+	c.Processes = func(context.Context) ([]gpu.Process, error) {
+		if asked++; asked < 3 {
+			return nil, nil
+		}
+		return []gpu.Process{{UUID: "GPU-1", PID: 8, Name: "train"}}, nil
+	}
+	records, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small")}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aa := records[0].AA
+	if aa.Blocks != 10 || len(aa.Discarded) != 1 || aa.Discarded[0].Number != 1 || aa.Discarded[0].Reason != "another process came onto the GPU: train (pid 8)" {
+		t.Errorf("%+v", aa)
 	}
 }
 

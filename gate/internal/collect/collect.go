@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -112,20 +111,6 @@ func (c *Collector) probe(ctx context.Context) error {
 		why += fmt.Sprintf("; the driver's last Xid is %d (%s)", last.Code, last.Text)
 	}
 	return fmt.Errorf("%w: %s", ErrDevice, why)
-}
-
-// neighbours are the processes of others on the device, between launches. Who
-// they are is not always known; then there are none.
-func (c *Collector) neighbours(ctx context.Context) []gpu.Process {
-	list := c.Processes
-	if list == nil {
-		list = gpu.Processes
-	}
-	all, err := list(ctx)
-	if err != nil {
-		return nil
-	}
-	return slices.DeleteFunc(all, func(p gpu.Process) bool { return p.UUID != c.Device.UUID })
 }
 
 // harnessLimit ends a process that is never silent and never done.

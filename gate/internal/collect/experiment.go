@@ -13,7 +13,6 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/gpu"
 )
 
 // A Pair is the two arms of an experiment on one case: a kernel and its base,
@@ -48,7 +47,7 @@ type experiment struct {
 	driver *compare.Driver
 	orders bytes.Buffer // drawn orders, written down before they run
 	timed  float64      // seconds
-	others []gpu.Process
+	guests guests
 }
 
 // Experiment times pairs in interleaved blocks of 4 + 4 fresh processes, in
@@ -91,7 +90,7 @@ func (x *experiment) pilot(ctx context.Context) error {
 		a.experiment.Pilot = t.samples
 		a.blame(t, false)
 	}
-	x.others = x.c.neighbours(ctx)
+	x.guests = x.c.guests(ctx)
 	return nil
 }
 
@@ -160,7 +159,7 @@ func (x *experiment) block(ctx context.Context, step compare.Step) error {
 	}
 	x.timed += timed
 	why := x.unusable(order, launches)
-	if intruder := x.intruder(ctx); why == "" {
+	if intruder := x.guests.intruder(ctx); why == "" {
 		why = intruder
 	}
 	cost := compare.Cost{WallSeconds: time.Since(start).Seconds(), GPUSeconds: timed}
@@ -230,20 +229,6 @@ func (x *experiment) unusable(order []*arms, launches []map[string]*timing) stri
 	for _, l := range launches {
 		if why := slowed(l); why != "" {
 			return why
-		}
-	}
-	return ""
-}
-
-// intruder names a process that came onto the GPU since it was last asked.
-// One that was there from the start disturbs both arms alike and is reported
-// by the caller.
-func (x *experiment) intruder(ctx context.Context) string {
-	before := x.others
-	x.others = x.c.neighbours(ctx)
-	for _, p := range x.others {
-		if !slices.ContainsFunc(before, func(q gpu.Process) bool { return q.PID == p.PID }) {
-			return fmt.Sprintf("another process came onto the GPU: %s (pid %d)", p.Name, p.PID)
 		}
 	}
 	return ""

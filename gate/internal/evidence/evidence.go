@@ -226,12 +226,23 @@ type Experiment struct {
 	Pilot     []Sample    `json:"pilot"` // the base alone, before the first block: sizes a policy's floor
 	Blocks    []Block     `json:"blocks"`
 	Discarded []Discarded `json:"discarded,omitempty"`
-	Stopped   string      `json:"stopped"` // why no further block was run: resolved, pairs, wall, gpu
+	Stopped   string      `json:"stopped"` // why no further block was run: resolved, pairs, wall, gpu, or the device in words
 
 	// Seconds of the whole series that the experiment was part of, and those
 	// of them in which a batch was on the GPU.
 	WallSeconds  float64 `json:"wall_seconds"`
 	TimedSeconds float64 `json:"timed_seconds"`
+}
+
+// Ended reports whether the plan ended the experiment: by its answers, its last
+// look or its budget. What an interrupt or a restless device ended is nobody's
+// decision, and has to be run again.
+func (e *Experiment) Ended() bool {
+	switch e.Stopped {
+	case "resolved", "pairs", "wall", "gpu":
+		return true
+	}
+	return false
 }
 
 // A Block is a set of launches in random order, as many of the base (A) as of

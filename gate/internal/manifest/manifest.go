@@ -3,7 +3,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -114,22 +113,30 @@ func Load(root string, patterns []string) (*Set, error) {
 	return set, nil
 }
 
-// ErrNoKernel is returned for a name that no kernel.yaml stands behind.
-var ErrNoKernel = errors.New("there is no such kernel")
+// A NoKernelError is a name that no kernel.yaml stands behind.
+type NoKernelError struct{ Name, Hint string }
+
+func (e *NoKernelError) Error() string { return fmt.Sprintf("there is no kernel %q", e.Name) }
 
 // Named is the kernel of a name, one that the patterns leave out included.
 func (s *Set) Named(name string) (*Kernel, error) {
+	var names []string
 	for _, k := range s.Kernels {
 		if k.Name == name {
 			return k, nil
 		}
+		names = append(names, k.Name)
+	}
+	missing := &NoKernelError{Name: name}
+	if near := yamlfile.Nearest(name, names); near != "" {
+		missing.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	file := path.Join(s.base, name, "kernel.yaml")
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
-		return nil, ErrNoKernel
+		return nil, missing
 	}
 	if info, err := os.Stat(filepath.Join(s.Root, filepath.FromSlash(file))); err != nil || !info.Mode().IsRegular() {
-		return nil, ErrNoKernel
+		return nil, missing
 	}
 	return loadKernel(s.Root, s.base, file, s.Ops)
 }

@@ -216,6 +216,7 @@ var failsOpen = []struct {
 		wrong.Checks[0].Status = "fail"
 		c.Latency.References[0].Correctness.Record = wrong
 	}, 4, "ratio", "the reference op/ref is no measure: wrong on 1 of 1 input classes"},
+	{"reference cannot be checked", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Correctness.Record = broke(evidence.Tool) }, 3, "ratio", "the reference op/ref is no measure: it broke"},
 	{"reference breaks when timed", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Experiment.Record = baseBroke() }, 3, "ratio", "the base cannot be timed"},
 	{"kernel crashes beside the reference", func(_ *KernelFacts, c *CaseFacts) { c.Latency.References[0].Experiment.Record = broke(evidence.Crash) }, 1, "ratio", "it broke"},
 	{"slower than the reference allows", func(_ *KernelFacts, c *CaseFacts) {

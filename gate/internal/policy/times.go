@@ -259,6 +259,9 @@ func (j *judge) applyReference(r Rule, c *CaseFacts, f *Finding) {
 	switch {
 	case !ok && (ref.Correctness.Record != nil || ref.Experiment.Record != nil):
 		f.Reason = fmt.Sprintf("the reference %s is no measure: %s", ref.Name, why)
+		if fail := ref.Correctness.failure(); fail != nil {
+			f.Tool, f.Hint = !fail.Blames(), fail.Hint
+		}
 	default:
 		j.applyExperiment(r, c, ref.Experiment, f)
 	}

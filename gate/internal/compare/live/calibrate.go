@@ -126,8 +126,8 @@ func reached(known map[int]truth, amounts map[float64]int) bool {
 	return true
 }
 
-// series times the fixture with each amount, several times the processes of a check that
-// all of them share, and compares them with the first inside each process.
+// series times the fixture with each amount, several times the processes of a
+// check that all of them share, and compares them with the first inside each.
 func (s *session) series(ctx context.Context, phase, folder string, amounts []int, times int) ([]truth, error) {
 	r, err := newRepository(ctx, filepath.Join(s.lab.dir, folder), s.kernels)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -143,7 +144,7 @@ func writeTable(w io.Writer, lines []line) error {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b group) int {
-		return cmpText(a.profile+"\x00"+a.name, b.profile+"\x00"+b.name)
+		return cmp.Or(cmp.Compare(a.profile, b.profile), cmp.Compare(a.name, b.name))
 	})
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "profile\tgroup\tdecisions\tred\tinconclusive\tpass\tpairs mean\tpairs max\ttypical mean\tsd\ttimed GPU s a kernel")
@@ -171,16 +172,6 @@ func writeRow(w io.Writer, g group, all []outcome) {
 	seconds, _ := moments(gpu)
 	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.1f\t%.0f\t%+.3f %%\t%.3f %%\t%.3f\n", g.profile, g.name, len(all), count["fail"],
 		len(all)-count["fail"]-count["pass"], count["pass"], meanPairs, slices.Max(pairs), 100*m, 100*sd, seconds)
-}
-
-func cmpText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // moments are the mean and the standard deviation; NaN where there are too few.
