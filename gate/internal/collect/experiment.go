@@ -314,26 +314,34 @@ func orderWord(o compare.Order) string {
 	return string(word)
 }
 
+// record makes and keeps the record of a pair. Whole blocks from before a
+// failure are kept as an experiment without an end, which nobody judges; what
+// is handed back then is the failure.
 func (x *experiment) record(a *arms, wall time.Duration) (*evidence.Record, error) {
 	r := x.c.record(evidence.Latency, a.pair.Head)
-	r.Base = &a.pair.Base.Address
-	switch {
-	case a.failure != nil:
-		r.Failure = a.failure
-		return r, nil
-	case len(a.experiment.Blocks) == 0:
-		r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoBlock()}
+	r.Base, r.Failure = &a.pair.Base.Address, a.failure
+	if len(a.experiment.Blocks) == 0 {
+		if r.Failure == nil {
+			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoBlock()}
+		}
 		return r, nil
 	}
+	if a.failure != nil {
+		a.experiment.Stopped = "a launch failed: " + a.failure.Message
+	}
 	a.experiment.WallSeconds, a.experiment.TimedSeconds = wall.Seconds(), x.timed
-	r.Experiment = &a.experiment
+	whole := *r
+	whole.Failure, whole.Experiment = nil, &a.experiment
 	var head []evidence.Sample
 	for _, b := range a.experiment.Blocks {
 		head = append(head, b.Head...)
 	}
 	var err error
-	if r.Metrics, err = timeMetrics(head); err != nil {
+	if whole.Metrics, err = timeMetrics(head); err == nil {
+		err = x.c.Keep(&whole, map[string][]byte{"orders.txt": x.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()})
+	}
+	if a.failure != nil {
 		return r, err
 	}
-	return r, x.c.Keep(r, map[string][]byte{"orders.txt": x.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()})
+	return &whole, err
 }

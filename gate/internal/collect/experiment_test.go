@@ -133,3 +133,20 @@ func TestExperimentBlamesTheHead(t *testing.T) {
 		}
 	}
 }
+
+// What was measured before a base broke is kept, as an experiment that has not
+// ended, whatever the failure says of itself.
+func TestExperimentKeepsBlocksFromBeforeAFailure(t *testing.T) {
+	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "", "cudaErrorIllegalAddress", "", "an illegal memory access was encountered", "resolved").Replace(errorLine)
+	var kept []*evidence.Record
+	keep := func(c *Collector) {
+		c.Keep = func(r *evidence.Record, _ map[string][]byte) error { kept = append(kept, r); return nil }
+	}
+	records, _, _, err := ask(t, `if [ $n -gt 9 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi`, keep, twoPairs()[:1], question("base", 0))
+	if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Experiment != nil {
+		t.Fatalf("%+v, %v", records, err)
+	}
+	if len(kept) != 1 || kept[0].Failure != nil || len(kept[0].Experiment.Blocks) != 1 || kept[0].Experiment.Ended() || !strings.HasPrefix(kept[0].Experiment.Stopped, "a launch failed: ") {
+		t.Errorf("%d kept: %+v", len(kept), kept)
+	}
+}
