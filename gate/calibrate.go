@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -44,27 +43,17 @@ func chosen(flags []cli.Flag, names ...string) []cli.Flag {
 }
 
 func runCalibrate(c *cli.Context) error {
-	dir, err := os.Getwd()
+	screen := newScreen(c.App.ErrWriter)
+	defer screen.clear()
+	o, err := options(c, screen)
 	if err != nil {
-		return err
-	}
-	if err := knownFormat(c.String("format")); err != nil {
-		return err
-	}
-	if err := sensibleLimits(c); err != nil {
 		return err
 	}
 	blocks := c.Int("blocks")
 	if blocks < compare.FewestCalibrationBlocks || blocks > mostCalibrationBlocks {
 		return &usageError{fmt.Sprintf("--blocks wants %d to %d, not %d", compare.FewestCalibrationBlocks, mostCalibrationBlocks, blocks), ""}
 	}
-	screen := newScreen(c.App.ErrWriter)
-	defer screen.clear()
-	found, err := check.Calibrate(c.Context, check.Options{
-		Dir: dir, Policy: c.String("policy"), Kernels: c.Args().Slice(), NVCC: c.String("nvcc"), GPU: c.String("gpu"),
-		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Jobs: c.Int("jobs"),
-		Env: environment, Progress: screen.step, Built: screen.built, Announce: screen.announce,
-	}, blocks)
+	found, err := check.Calibrate(c.Context, o, blocks)
 	screen.clear()
 	if err != nil {
 		return err

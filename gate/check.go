@@ -49,26 +49,34 @@ func outputFlags() []cli.Flag {
 	}
 }
 
-func runCheck(c *cli.Context, record bool) error {
+// options reads the flags of check, baseline record and calibrate. A flag that
+// a command does not have is not set.
+func options(c *cli.Context, s *screen) (check.Options, error) {
 	dir, err := os.Getwd()
+	if err != nil {
+		return check.Options{}, err
+	}
+	if err := knownFormat(c.String("format")); err != nil {
+		return check.Options{}, err
+	}
+	return check.Options{
+		Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
+		NVCC: c.String("nvcc"), Store: c.String("store"),
+		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),
+		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Jobs: c.Int("jobs"),
+		Env: environment, Progress: s.step, Built: s.built, Announce: s.announce,
+	}, sensibleLimits(c)
+}
+
+func runCheck(c *cli.Context, record bool) error {
+	screen := newScreen(c.App.ErrWriter)
+	defer screen.clear()
+	o, err := options(c, screen)
 	if err != nil {
 		return err
 	}
-	if err := knownFormat(c.String("format")); err != nil {
-		return err
-	}
-	if err := sensibleLimits(c); err != nil {
-		return err
-	}
-	screen := newScreen(c.App.ErrWriter)
-	defer screen.clear()
-	v, err := check.Run(c.Context, check.Options{
-		Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
-		NVCC: c.String("nvcc"), Store: c.String("store"), Record: record,
-		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),
-		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Jobs: c.Int("jobs"),
-		Env: environment, Progress: screen.step, Built: screen.built, Announce: screen.announce,
-	})
+	o.Record = record
+	v, err := check.Run(c.Context, o)
 	screen.clear()
 	if err != nil {
 		return err
