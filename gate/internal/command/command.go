@@ -1,0 +1,130 @@
+// Package command runs every child program of gate: in a process group of its
+// own that does not outlive it, within time limits, with bounded output, and
+// with the variables of one closed list.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// A Command is a program that is run for what it prints. A limit of 0 allows
+// nothing: who runs a program says how long and how much.
+type Command struct {
+	Path  string
+	Args  []string
+	Dir   string
+	Env   []string      // NAME=value, beside the variables that pass to every child
+	Pass  []string      // names of gate's own variables that pass to this child only; NAME* is every name that begins so
+	Limit time.Duration // from start to end
+	Most  int           // bytes of standard output
+	Idle  time.Duration // longest silence of standard output; 0 is no limit
+	Merge bool          // standard error goes where standard output goes
+	Lines func(string)  // is told each line of standard output when it is complete; may be nil
+}
+
+// A Result is how a child ended.
+type Result struct {
+	Code    int    // exit status, -1 after a signal
+	Signal  string // "segmentation fault", "" without one
+	Stopped string // why gate killed it: "it ran for more than 5m0s", "" when it ended by itself
+	Over    bool   // it was killed because it printed too much, not for its time
+	Stdout  []byte
+	Stderr  string // the end of it, which is where programs say why they fail
+}
+
+// Err is nil for a child that ended by itself with status 0.
+func (r Result) Err() error {
+	switch {
+	case r.Stopped != "":
+		return errors.New(r.Stopped)
+	case r.Signal != "":
+		return errors.New("signal: " + r.Signal)
+	case r.Code != 0:
+		return fmt.Errorf("exit status %d", r.Code)
+	}
+	return nil
+}
+
+// Run starts the child and waits for its end. When the context ends, the child
+// is killed with its group, and the error is the context's cause. Otherwise an
+// error is that of starting the child, or of one that cannot be killed; how
+// the child fared is in the result.
+func (c Command) Run(ctx context.Context) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	out := &capture{most: c.Most, wrote: make(chan struct{}, 1)}
+	tail := &capture{most: stderrTail, last: true}
+	lines := &lineWriter{emit: c.Lines}
+	p, err := start(c.prepare(out, tail, lines))
+	if err != nil {
+		return Result{}, fmt.Errorf("starting %s: %w", c.Path, err)
+	}
+	stopped, cancelled := c.watch(ctx, p, out.wrote)
+	if !p.gone() {
+		return Result{}, fmt.Errorf("%s (process %d) was killed and does not end", c.Path, p.cmd.Process.Pid)
+	}
+	lines.flush()
+	r := Result{Stopped: stopped, Over: out.cut, Stdout: out.kept, Stderr: tail.text(), Code: p.cmd.ProcessState.ExitCode()}
+	if out.cut {
+		r.Stopped = fmt.Sprintf("it printed more than %d bytes", c.Most)
+	}
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		r.Signal = status.Signal().String()
+	}
+	return r, cancelled
+}
+
+func (c Command) prepare(out, tail *capture, lines *lineWriter) *exec.Cmd {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Env = c.Dir, c.environ()
+	cmd.Stdout, cmd.Stderr = out, tail
+	if c.Lines != nil {
+		cmd.Stdout = io.MultiWriter(out, lines)
+	}
+	if c.Merge {
+		cmd.Stderr = cmd.Stdout // one pipe, so that the order of what is written stays
+	}
+	return cmd
+}
+
+// watch returns when the child has ended, or was killed and had its grace:
+// with the limit that it passed, or with the cause why the context ended.
+func (c Command) watch(ctx context.Context, p *process, wrote chan struct{}) (stopped string, cancelled error) {
+	total := time.NewTimer(c.Limit)
+	defer total.Stop()
+	idle := time.NewTimer(c.Idle)
+	defer idle.Stop()
+	if c.Idle == 0 {
+		idle.Stop()
+	}
+	for {
+		select {
+		case <-p.ended:
+			return "", nil
+		case _, open := <-wrote:
+			switch {
+			case !open:
+				p.stop()
+				return "", nil
+			case c.Idle > 0:
+				idle.Reset(c.Idle)
+			}
+			continue
+		case <-ctx.Done():
+			cancelled = context.Cause(ctx)
+		case <-idle.C:
+			stopped = fmt.Sprintf("it gave no sign of life for %s", c.Idle)
+		case <-total.C:
+			stopped = fmt.Sprintf("it ran for more than %s", c.Limit)
+		}
+		p.stop()
+		return stopped, cancelled
+	}
+}
