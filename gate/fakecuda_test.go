@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,32 @@ import (
 // A simulated machine differs from a real one at the boundary of processes
 // only. Kernels are compiled by the real compiler; nvidia-smi, ncu and the
 // measuring program, which need a GPU, are the test binary under other names.
+
+// A script tells the fake programs by variables what to pretend. They are not
+// among those that gate passes to a child, so they travel as the last entry of
+// PATH, which is.
+const fakesOnPath = string(filepath.ListSeparator) + "/fakes/"
+
+func packFakes() {
+	values := url.Values{}
+	for _, e := range os.Environ() {
+		if name, value, _ := strings.Cut(e, "="); strings.HasPrefix(name, "FAKE_") {
+			values.Set(name, value)
+		}
+	}
+	os.Setenv("PATH", os.Getenv("PATH")+fakesOnPath+values.Encode())
+}
+
+func unpackFakes() {
+	_, packed, _ := strings.Cut(os.Getenv("PATH"), fakesOnPath)
+	values, err := url.ParseQuery(packed)
+	if err != nil {
+		panic(err)
+	}
+	for name := range values {
+		os.Setenv(name, values.Get(name))
+	}
+}
 
 // makeFakeCUDA fills root with links to the real toolkit and an nvcc that
 // passes everything on, but for the measuring program.

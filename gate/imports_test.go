@@ -106,6 +106,9 @@ func TestEveryLibraryHasOnePlace(t *testing.T) {
 // layers are the stages of a check in their order: none knows a later one.
 var layers = []string{"evidence", "compare", "policy", "report", "check"}
 
+// mechanisms know nothing of gate: all may import them.
+var mechanisms = []string{"command", "disk", "printable", "strictjson"}
+
 func TestNothingKnowsWhatComesAfterIt(t *testing.T) {
 	deps := map[string][]string{}
 	for _, p := range goList(t, "-deps", "./gate") {
@@ -130,9 +133,19 @@ func TestNothingKnowsWhatComesAfterIt(t *testing.T) {
 			}
 		}
 	}
+	for _, m := range mechanisms {
+		if deps[internal+m] == nil {
+			t.Errorf("there is no package %s", m)
+		}
+	}
 	for leaf, imports := range deps {
 		for _, i := range imports {
-			if leaf == internal+"evidence" && strings.HasPrefix(i, module) {
+			name, within := strings.CutPrefix(leaf, internal)
+			switch {
+			case !strings.HasPrefix(i, module) || !within:
+			case slices.Contains(mechanisms, name):
+				t.Errorf("%s is a mechanism and imports %s", name, i)
+			case name == "evidence" && !slices.Contains(mechanisms, strings.TrimPrefix(i, internal)):
 				t.Errorf("evidence is a leaf and imports %s", i)
 			}
 			if strings.HasPrefix(leaf, module) && leaf != module+"/gate" && i == internal+"check" {

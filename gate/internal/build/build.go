@@ -78,7 +78,7 @@ func New(tc *toolchain.Toolchain, cache, include string) (*Builder, error) {
 		}
 	}
 	b.system = identity.SystemDirs(append(slices.Clone(tc.Include), tc.Root)...)
-	b.hashes = openHasher(filepath.Join(b.Cache, "stat.json"))
+	b.hashes = openHasher(filepath.Join(b.Cache, "files.json"))
 	sweep(filepath.Join(b.Cache, "tmp"))
 	return b, nil
 }
@@ -112,7 +112,7 @@ func (b *Builder) Build(ctx context.Context, root string, kernels []*manifest.Ke
 		}()
 	}
 	wg.Wait()
-	b.hashes.save()
+	b.hashes.system.Save()
 	return results
 }
 

@@ -310,7 +310,7 @@ func TestDamagedCacheIsAMiss(t *testing.T) {
 		file, text string
 		cached     bool
 	}{
-		{"stat.json", `{"`, true}, {"stat.json", `{"/x": 1}`, true}, {"deps/*.json", "[", false}, {"objects/*/meta.json", `{}`, false},
+		{"files.json", `{"`, true}, {"files.json", `{"/x": 1}`, true}, {"deps/*.json", "[", false}, {"objects/*/meta.json", `{}`, false},
 	} {
 		write(t, one(c.file), c.text)
 		if a := mustBuild(t, own, root, k); a.Cached != c.cached || a.Identity != first.Identity {

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,15 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // compileLimit ends a compiler that does not end.
@@ -35,13 +35,12 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	}
 	defer os.RemoveAll(tmp)
 	args := b.arguments(k, arch, tmp)
-	output, err := b.nvcc(ctx, k.Dir, args)
+	output, status, err := b.nvcc(ctx, k.Dir, args)
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() > 0 {
-			return nil, &CompileError{Kernel: k.Name, Output: p.shorten(output)}
-		}
 		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+	}
+	if status != 0 {
+		return nil, &CompileError{Kernel: k.Name, Output: p.shorten(output)}
 	}
 	meta, err := b.identify(k, arch, tmp, args)
 	if err != nil {
@@ -108,8 +107,12 @@ func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp strin
 	var rules []string
 	for _, s := range k.Sources {
 		out := filepath.Join(tmp, "source.d")
-		if text, err := b.nvcc(ctx, k.Dir, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, s)); err != nil {
-			return nil, fmt.Errorf("asking nvcc what %s includes: %w\n%s", s, err, text)
+		text, status, err := b.nvcc(ctx, k.Dir, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, s))
+		if err == nil && status != 0 {
+			err = fmt.Errorf("exit status %d: %s", status, printable.Last(string(text)))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("asking nvcc what %s includes: %w", s, err)
 		}
 		rule, err := os.ReadFile(out)
 		if err != nil {
@@ -120,55 +123,19 @@ func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp strin
 	return rules, nil
 }
 
-func (b *Builder) nvcc(ctx context.Context, dir string, args []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, compileLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, b.Toolchain.NVCC, args...)
-	cmd.Dir = dir
-	cmd.Env = compilerEnv(os.Environ())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	out := &bounded{limit: maxOutput}
-	cmd.Stdout, cmd.Stderr = out, out
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("nvcc was stopped: %w", ctx.Err())
+// nvcc returns everything that the compiler printed, in its order. status is
+// not 0 for a compiler that refused the code, and only then.
+func (b *Builder) nvcc(ctx context.Context, dir string, args []string) (output []byte, status int, err error) {
+	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: dir, Limit: compileLimit, Most: maxOutput, Merge: true}.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, 0, fmt.Errorf("nvcc was stopped: %w", ctx.Err())
+	case err != nil:
+		return nil, 0, err
+	case r.Stopped != "" || r.Signal != "":
+		return nil, 0, fmt.Errorf("nvcc: %w", r.Err())
 	}
-	if out.over {
-		return nil, fmt.Errorf("nvcc printed more than %d bytes", maxOutput)
-	}
-	return out.buf.Bytes(), err
-}
-
-// compilerEnv drops the variables that would add flags behind gate's back.
-func compilerEnv(env []string) []string {
-	kept := []string{"LC_ALL=C"}
-	for _, e := range env {
-		name, _, _ := strings.Cut(e, "=")
-		switch name {
-		case "NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LC_ALL":
-			continue
-		}
-		kept = append(kept, e)
-	}
-	return kept
-}
-
-// bounded keeps what is written up to a limit. The buffer is no embedded one:
-// its ReadFrom would go round the limit.
-type bounded struct {
-	buf   bytes.Buffer
-	limit int
-	over  bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.buf.Len()+len(p) > b.limit {
-		b.over = true
-		return len(p), nil
-	}
-	return b.buf.Write(p)
+	return r.Stdout, r.Code, nil
 }
 
 // shorten takes the folders of this machine out of the compiler's lines.
@@ -331,16 +298,5 @@ func (b *Builder) publish(tmp, key string, m *meta) error {
 	if err := os.WriteFile(filepath.Join(tmp, "meta.json"), data, 0o644); err != nil {
 		return err
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	err = os.Rename(tmp, b.objectDir(key))
-	if err == nil || b.openObject(key) != nil {
-		return nil // at worst another run was first with the same content
-	}
-	// What lies there is damaged: no run would ever find or replace it.
-	if err := os.RemoveAll(b.objectDir(key)); err != nil {
-		return err
-	}
-	return os.Rename(tmp, b.objectDir(key))
+	return disk.PublishFolder(tmp, b.objectDir(key), func() bool { return b.openObject(key) != nil })
 }

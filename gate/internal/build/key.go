@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
@@ -99,7 +100,7 @@ func (b *Builder) remember(request string, set deps) error {
 	if err != nil {
 		return err
 	}
-	return writeAtomic(b.depsFile(request), data)
+	return disk.WriteFile(b.depsFile(request), data)
 }
 
 // objectKey addresses the object by everything that went into it.

@@ -70,13 +70,10 @@ func includeFolders(flags []string) []string {
 // names hashes the names of the headers in a folder, or below it. A folder
 // that is not there has none, and may come to have some.
 func (h *hasher) names(dir string) (string, error) {
-	key := dir + "\x00names"
-	h.mu.Lock()
-	sum, ok := h.memo[key]
-	h.mu.Unlock()
-	if ok {
-		return sum, nil
-	}
+	return h.once(dir+"\x00names", func() (string, error) { return hashNames(dir) })
+}
+
+func hashNames(dir string) (string, error) {
 	root, deep := strings.CutSuffix(dir, string(filepath.Separator)+below)
 	list := sha256.New()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -95,9 +92,7 @@ func (h *hasher) names(dir string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	sum = hex.EncodeToString(list.Sum(nil))
-	h.keep(key, sum)
-	return sum, nil
+	return hex.EncodeToString(list.Sum(nil)), nil
 }
 
 func header(name string) bool {

@@ -14,11 +14,11 @@ import (
 // or the harness can no longer be used.
 func (c *Collector) Check(ctx context.Context, units []Unit) ([]*evidence.Record, error) {
 	c.say("checking %s", units[0].Kernel)
-	s, e, err := c.harness(ctx, "check", units, toleranceArgs(units[0].Op)...)
+	s, end, err := c.harness(ctx, "check", units, toleranceArgs(units[0].Op)...)
 	if err != nil {
 		return nil, fmt.Errorf("checking %s: %w", units[0].Kernel, err)
 	}
-	broke := failure(s, e, s.during())
+	broke := failure(s, end, s.during())
 	var records []*evidence.Record
 	unsettled := broke != nil && unsettles(broke)
 	for _, u := range units {

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A Unit is one kernel on one case: what a record is about. Role tells apart
@@ -94,17 +96,16 @@ func (c *Collector) failed(tier evidence.Tier, u Unit, f *evidence.Failure) *evi
 
 // probe asks the device for a sign of life after a kernel hung or crashed.
 func (c *Collector) probe(ctx context.Context) error {
-	e, err := c.child(c.Program, []string{"device"}, "", time.Minute, 0).run(ctx)
+	r, err := c.child(command.Command{Path: c.Program, Args: []string{"device"}, Limit: time.Minute}).Run(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := parseStream(e.stdout)
-	if err == nil && s.ended && e.code == 0 && len(s.errors) == 0 {
+	if s := parseStream(r.Stdout); s.ended && r.Err() == nil && len(s.errors) == 0 {
 		return nil
 	}
-	why := lastLine(e.stderr)
-	if e.timedOut != "" {
-		why = e.timedOut
+	why := printable.Last(r.Stderr)
+	if r.Stopped != "" {
+		why = r.Stopped
 	}
 	if events, err := gpu.Xids(ctx); err == nil && len(events) > 0 {
 		last := events[len(events)-1]
@@ -120,29 +121,27 @@ const harnessLimit = 30 * time.Minute
 const maxHarnessOutput = 64 << 20
 
 // child sees the one GPU that the caller has locked.
-func (c *Collector) child(path string, args []string, dir string, total, idle time.Duration) child {
-	return child{path: path, args: args, dir: dir, total: total, idle: idle, most: maxHarnessOutput,
-		env: []string{"CUDA_VISIBLE_DEVICES=" + c.Device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}}
+func (c *Collector) child(program command.Command) command.Command {
+	program.Most = maxHarnessOutput
+	program.Env = []string{"CUDA_VISIBLE_DEVICES=" + c.Device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
+	return program
 }
 
 // harness runs one process of the measuring program.
-func (c *Collector) harness(ctx context.Context, mode string, units []Unit, extra ...string) (*stream, *ending, error) {
+func (c *Collector) harness(ctx context.Context, mode string, units []Unit, extra ...string) (*stream, command.Result, error) {
 	op, err := c.Op(units[0].Op)
 	if err != nil {
-		return nil, nil, err
+		return nil, command.Result{}, err
 	}
-	e, err := c.child(c.Program, append(harnessArgs(mode, op, units), extra...), "", harnessLimit, c.idle()).run(ctx)
+	program := command.Command{Path: c.Program, Args: append(harnessArgs(mode, op, units), extra...), Limit: harnessLimit, Idle: c.idle()}
+	r, err := c.child(program).Run(ctx)
+	if err == nil && r.Over {
+		err = errors.New("the harness printed more than 64 MiB")
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, r, err
 	}
-	if e.over {
-		return nil, e, errors.New("the harness printed more than 64 MiB")
-	}
-	s, err := parseStream(e.stdout)
-	if err != nil {
-		e.garbled = err.Error()
-	}
-	return s, e, nil
+	return parseStream(r.Stdout), r, nil
 }
 
 func harnessArgs(mode, op string, units []Unit) []string {
@@ -168,22 +167,22 @@ func harnessArgs(mode, op string, units []Unit) []string {
 
 // failure words how a harness process broke, blaming the kernel only for what
 // is a kernel's doing. It is nil for a stream that ended well.
-func failure(s *stream, e *ending, during string) *evidence.Failure {
+func failure(s *stream, r command.Result, during string) *evidence.Failure {
 	switch {
-	case e.timedOut != "":
-		return &evidence.Failure{Kind: evidence.Hang, Message: fmt.Sprintf("the kernel hangs%s: %s, and was killed", during, e.timedOut)}
-	case e.signal != "":
-		return &evidence.Failure{Kind: evidence.Crash, Message: fmt.Sprintf("the process died%s: %s", during, e.signal)}
-	case e.garbled != "":
-		return &evidence.Failure{Kind: evidence.Tool, Message: e.garbled}
+	case r.Stopped != "":
+		return &evidence.Failure{Kind: evidence.Hang, Message: fmt.Sprintf("the kernel hangs%s: %s, and was killed", during, r.Stopped)}
+	case r.Signal != "":
+		return &evidence.Failure{Kind: evidence.Crash, Message: fmt.Sprintf("the process died%s: %s", during, r.Signal)}
+	case s.garbled != nil:
+		return &evidence.Failure{Kind: evidence.Tool, Message: s.garbled.Error()}
 	case !s.ended:
 		kind := evidence.Tool
 		if s.last != nil {
 			kind = evidence.Crash
 		}
-		return &evidence.Failure{Kind: kind, Message: fmt.Sprintf("the harness ended%s with status %d and without its end record: %s", during, e.code, lastLine(e.stderr))}
-	case e.code > 1:
-		return &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness ended with status %d: %s", e.code, lastLine(e.stderr))}
+		return &evidence.Failure{Kind: kind, Message: fmt.Sprintf("the harness ended%s with status %d and without its end record: %s", during, r.Code, printable.Last(r.Stderr))}
+	case r.Code > 1:
+		return &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness ended with status %d: %s", r.Code, printable.Last(r.Stderr))}
 	}
 	return nil
 }

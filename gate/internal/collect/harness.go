@@ -16,8 +16,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 	"github.com/kernelgate/gate/kernels/harness"
 )
@@ -77,14 +80,8 @@ func (h *Harness) unpack(files map[string][]byte) error {
 			return fmt.Errorf("unpacking the harness: %w", err)
 		}
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, h.Include); err != nil && !complete(h.Include, files) {
-		os.RemoveAll(h.Include) // left incomplete by a kill of an older gate
-		if err := os.Rename(tmp, h.Include); err != nil {
-			return fmt.Errorf("unpacking the harness: %w", err)
-		}
+	if err := disk.PublishFolder(tmp, h.Include, func() bool { return complete(h.Include, files) }); err != nil {
+		return fmt.Errorf("unpacking the harness: %w", err)
 	}
 	return nil
 }
@@ -226,12 +223,12 @@ func (h *Harness) make(name string, build func(out string) error) (string, error
 }
 
 func compile(ctx context.Context, compiler string, args []string) error {
-	e, err := child{path: compiler, args: args, total: 10 * time.Minute, most: 1 << 20}.run(ctx)
-	if err != nil {
+	r, err := command.Command{Path: compiler, Args: args, Limit: 10 * time.Minute, Most: 1 << 20, Merge: true}.Run(ctx)
+	if err != nil || r.Err() == nil {
 		return err
 	}
-	if e.code != 0 || e.timedOut != "" {
-		return fmt.Errorf("%s: %s", filepath.Base(compiler), lastLine(string(e.stdout)+e.stderr+e.timedOut))
+	if said := printable.Last(string(r.Stdout)); said != "" && r.Stopped == "" {
+		return fmt.Errorf("%s: %s", filepath.Base(compiler), said)
 	}
-	return nil
+	return fmt.Errorf("%s: %w", filepath.Base(compiler), r.Err())
 }

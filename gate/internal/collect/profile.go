@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/ncu"
 )
 
@@ -26,11 +30,11 @@ func (c *Collector) Profile(ctx context.Context, u Unit) (*evidence.Record, erro
 		return c.failed(evidence.Profile, u, &evidence.Failure{Kind: evidence.Tool, Message: c.NCUWhy}), nil
 	}
 	c.say("profiling %s on %s", u.Kernel, u.Case.Name)
-	text, s, e, err := c.runNCU(ctx, u)
+	text, s, end, err := c.runNCU(ctx, u)
 	if err != nil {
 		return nil, fmt.Errorf("profiling %s: %w", u.Kernel, err)
 	}
-	r, f := c.profileRecord(u, text, s, e)
+	r, f := c.profileRecord(u, text, s, end)
 	if f != nil {
 		r = c.failed(evidence.Profile, u, f)
 		if unsettles(f) {
@@ -44,16 +48,13 @@ func (c *Collector) Profile(ctx context.Context, u Unit) (*evidence.Record, erro
 // runNCU profiles one call. A counter that this ncu does not know on this chip
 // fails the whole run, so it is asked again without; the figures made from the
 // counter are then missing by name.
-func (c *Collector) runNCU(ctx context.Context, u Unit) (text []byte, s *stream, e *ending, err error) {
+func (c *Collector) runNCU(ctx context.Context, u Unit) (text []byte, s *stream, r command.Result, err error) {
 	counters, _ := ncu.Counters(c.Device.ComputeCapability, c.Metrics...)
 	for {
-		text, s, e, err = c.askNCU(ctx, u, counters)
-		if err != nil {
-			return nil, nil, nil, err
-		}
+		text, s, r, err = c.askNCU(ctx, u, counters)
 		known := without(counters, unknownCounters(text))
-		if len(known) == len(counters) || len(known) == 0 {
-			return text, s, e, nil
+		if err != nil || len(known) == len(counters) || len(known) == 0 {
+			return text, s, r, err
 		}
 		counters = known
 	}
@@ -77,14 +78,14 @@ func without(counters []string, unknown map[string]bool) []string {
 	})
 }
 
-func (c *Collector) askNCU(ctx context.Context, u Unit, counters []string) (text []byte, s *stream, e *ending, err error) {
+func (c *Collector) askNCU(ctx context.Context, u Unit, counters []string) (text []byte, s *stream, r command.Result, err error) {
 	op, err := c.Op(u.Op)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, r, err
 	}
 	dir, err := os.MkdirTemp("", "gate-ncu-")
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, r, err
 	}
 	defer os.RemoveAll(dir)
 	log := filepath.Join(dir, "ncu.csv")
@@ -92,18 +93,14 @@ func (c *Collector) askNCU(ctx context.Context, u Unit, counters []string) (text
 		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off",
 		"--log-file", log, "--metrics", strings.Join(counters, ","), c.Program}
 	args = append(args, harnessArgs("profile", op, []Unit{u})...)
-	e, err = c.child(c.NCU, args, dir, profileLimit, 0).run(ctx)
-	if err != nil {
-		return nil, nil, nil, err
+	if r, err = c.child(command.Command{Path: c.NCU, Args: args, Dir: dir, Limit: profileLimit}).Run(ctx); err != nil {
+		return nil, nil, r, err
 	}
-	if info, err := os.Stat(log); err == nil && info.Size() > 32<<20 {
-		return nil, nil, nil, errors.New("ncu wrote more than 32 MiB for one call")
+	text, err = disk.ReadFile(log, 32<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // no file reads as no table
 	}
-	text, _ = os.ReadFile(log) // no file reads as no table
-	if s, err = parseStream(onlyJSON(e.stdout)); err != nil {
-		e.garbled = err.Error()
-	}
-	return text, s, e, nil
+	return text, parseStream(onlyJSON(r.Stdout)), r, err
 }
 
 // onlyJSON drops ncu's own lines, which share standard output with the
@@ -118,15 +115,15 @@ func onlyJSON(stdout []byte) []byte {
 	return []byte(strings.Join(kept, ""))
 }
 
-func (c *Collector) profileRecord(u Unit, text []byte, s *stream, e *ending) (*evidence.Record, *evidence.Failure) {
+func (c *Collector) profileRecord(u Unit, text []byte, s *stream, end command.Result) (*evidence.Record, *evidence.Failure) {
 	report, err := ncu.Read(strings.NewReader(string(text)), "ncu.csv")
-	if errors.Is(err, ncu.ErrPermission) || strings.Contains(e.stderr+string(e.stdout)+string(text), "ERR_NVGPUCTRPERM") {
+	if errors.Is(err, ncu.ErrPermission) || strings.Contains(end.Stderr+string(end.Stdout)+string(text), "ERR_NVGPUCTRPERM") {
 		return nil, &evidence.Failure{Kind: evidence.Permission,
 			Message: "the user may not read the GPU's performance counters (ERR_NVGPUCTRPERM)",
 			Hint:    "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0"}
 	}
-	if e.timedOut != "" {
-		return nil, &evidence.Failure{Kind: evidence.Tool, Message: "ncu was killed: " + e.timedOut}
+	if end.Stopped != "" {
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: "ncu was killed: " + end.Stopped}
 	}
 	if len(s.errors) > 0 {
 		return nil, s.errors[0].fault()
@@ -134,8 +131,12 @@ func (c *Collector) profileRecord(u Unit, text []byte, s *stream, e *ending) (*e
 	if err != nil {
 		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu gave no figures: %v", err)}
 	}
-	if !s.ended || e.code != 0 || e.garbled != "" {
-		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu ended with status %d: %s", e.code, lastLine(e.stderr+e.garbled))}
+	if !s.ended || end.Code != 0 {
+		why := printable.Last(end.Stderr)
+		if s.garbled != nil {
+			why = s.garbled.Error()
+		}
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu ended with status %d: %s", end.Code, why)}
 	}
 	r := c.record(evidence.Profile, u)
 	r.Provenance.Profiler, r.Provenance.Protocol = c.Profiler, s.config.Protocol

@@ -5,9 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/strictjson"
 	"github.com/kernelgate/gate/kernels/harness"
 )
 
@@ -96,6 +96,7 @@ type stream struct {
 	profile []profileMsg
 	errors  []errorMsg
 	ended   bool
+	garbled error // what is not of the protocol; what came before it serves attribution only
 	lines   []rawLine
 }
 
@@ -107,14 +108,13 @@ type rawLine struct {
 // maxLine bounds one line of the protocol.
 const maxLine = 1 << 20
 
-// parseStream reads what the harness sent. A stream that was cut short is
-// returned with ended false; a line that is not of the protocol is an error,
-// and what came before it is returned for the sake of attribution only.
-func parseStream(data []byte) (*stream, error) {
+// parseStream reads what the harness sent. Only a stream that is whole has
+// ended.
+func parseStream(data []byte) *stream {
 	s := &stream{}
-	err := s.read(data)
-	s.ended = s.ended && err == nil
-	return s, err
+	s.garbled = s.read(data)
+	s.ended = s.ended && s.garbled == nil
+	return s
 }
 
 func (s *stream) read(data []byte) error {
@@ -127,7 +127,7 @@ func (s *stream) read(data []byte) error {
 			return fmt.Errorf("harness output, line %d: data follows the end record", n)
 		}
 		var m message
-		if err := decodeLine(line, &m); err != nil {
+		if err := strictjson.Decode(line, maxLine, &m); err != nil {
 			if n > 1 && len(line) > 0 && bytes.HasSuffix(data, line) {
 				break // the last line was cut by a kill
 			}
@@ -142,21 +142,6 @@ func (s *stream) read(data []byte) error {
 	}
 	if err := r.Err(); err != nil {
 		return fmt.Errorf("harness output: %w", err)
-	}
-	return nil
-}
-
-func decodeLine(line []byte, m *message) error {
-	if err := evidence.RejectDuplicateKeys(line); err != nil {
-		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(m); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("two records on one line")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/gate/gate/internal/strictjson"
 	"github.com/kernelgate/gate/kernels/harness"
 )
 
@@ -40,9 +41,9 @@ func whole(lines ...string) string {
 }
 
 func TestParseStream(t *testing.T) {
-	s, err := parseStream([]byte(whole(beginLine, checkLine, beginLine, timeLine, profileLine, errorLine)))
-	if err != nil || !s.ended {
-		t.Fatalf("%v, ended: %v", err, s.ended)
+	s := parseStream([]byte(whole(beginLine, checkLine, beginLine, timeLine, profileLine, errorLine)))
+	if s.garbled != nil || !s.ended {
+		t.Fatalf("%v, ended: %v", s.garbled, s.ended)
 	}
 	if s.config.Protocol != harness.Protocol || s.config.Seed != "18446744073709551615" || s.last == nil || s.last.Class != "normal" {
 		t.Errorf("config %+v, last %+v", s.config, s.last)
@@ -85,7 +86,7 @@ func TestParseStreamRefuses(t *testing.T) {
 		{"end with another", configLine + "\n" + `{"profile":{},"end":{"begin":0,"check":0,"time":0,"profile":1,"error":0}}` + "\n", "line 2: a record holds 2 messages, not one"},
 		{"no message", configLine + "\n{}\n", "line 2: a record holds 0 messages, not one"},
 		{"null message", configLine + "\n{\"begin\":null}\n", "line 2: a record holds 0 messages, not one"},
-		{"two on one line", configLine + "\n" + beginLine + beginLine + "\n", "line 2: two records on one line"},
+		{"two on one line", configLine + "\n" + beginLine + beginLine + "\n", "line 2: data follows the JSON"},
 		{"key twice", configLine + "\n" + `{"begin":{"kernel":"a","kernel":"b"}}` + "\n", `line 2: the key "kernel" appears twice in one object`},
 		{"NaN", strings.Replace(whole(timeLine), "101.5", "NaN", 1), "line 2: invalid character 'N' looking for beginning of value"},
 		{"a number too large", strings.Replace(whole(timeLine), "101.5", "1e999", 1), "line 2: json: cannot unmarshal number 1e999 into Go struct field timeMsg.time.batches_ns of type float64"},
@@ -93,11 +94,12 @@ func TestParseStreamRefuses(t *testing.T) {
 		{"a long line", configLine + "\n" + strings.Repeat("x", maxLine+1) + "\n", "bufio.Scanner: token too long"},
 		{"a long line behind the end", whole() + strings.Repeat("x", maxLine+1) + "\n", "bufio.Scanner: token too long"},
 	} {
-		s, err := parseStream([]byte(c.text))
+		s := parseStream([]byte(c.text))
+		err := s.garbled
 		if err == nil || !strings.HasPrefix(err.Error(), "harness output") || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
-		if s == nil || s.ended {
+		if s.ended {
 			t.Errorf("%s: an error comes with an ended stream", c.name)
 		}
 	}
@@ -108,7 +110,7 @@ func TestCutStreamHasNotEnded(t *testing.T) {
 	text := whole(beginLine, checkLine, beginLine, timeLine)
 	full := len(text) - 1 // without the last line break it is whole
 	for n := range full {
-		s, _ := parseStream([]byte(text[:n]))
+		s := parseStream([]byte(text[:n]))
 		if s.ended {
 			t.Fatalf("cut at byte %d of %d, it has ended", n, len(text))
 		}
@@ -116,12 +118,12 @@ func TestCutStreamHasNotEnded(t *testing.T) {
 			t.Fatalf("cut at byte %d, it holds more than was sent", n)
 		}
 	}
-	if s, err := parseStream([]byte(text[:full])); err != nil || !s.ended {
-		t.Errorf("whole: %v, ended: %v", err, s.ended)
+	if s := parseStream([]byte(text[:full])); s.garbled != nil || !s.ended {
+		t.Errorf("whole: %v, ended: %v", s.garbled, s.ended)
 	}
-	s, err := parseStream([]byte(strings.Join([]string{configLine, beginLine, checkLine[:40]}, "\n")))
-	if err != nil || s.ended || s.last == nil || len(s.checks) != 0 {
-		t.Errorf("cut within a record: %v, %+v", err, s)
+	s := parseStream([]byte(strings.Join([]string{configLine, beginLine, checkLine[:40]}, "\n")))
+	if s.garbled != nil || s.ended || s.last == nil || len(s.checks) != 0 {
+		t.Errorf("cut within a record: %+v", s)
 	}
 }
 
@@ -162,28 +164,25 @@ func FuzzParseStream(f *testing.F) {
 	f.Add([]byte(configLine + "\n" + beginLine + "\n" + checkLine[:50]))
 	f.Add([]byte(whole(beginLine) + "x"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := parseStream(data)
-		if s == nil {
-			t.Fatal("no stream")
-		}
+		s := parseStream(data)
 		if !s.ended {
 			return
 		}
-		if err != nil {
-			t.Fatalf("it has ended, with an error: %v", err)
+		if s.garbled != nil {
+			t.Fatalf("it has ended, with an error: %v", s.garbled)
 		}
 		if s.config == nil {
 			t.Fatal("it has ended and never begun")
 		}
 		lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 		var m message
-		if err := decodeLine(bytes.TrimSuffix(lines[len(lines)-1], []byte("\r")), &m); err != nil || m.End == nil {
+		if err := strictjson.Decode(bytes.TrimSuffix(lines[len(lines)-1], []byte("\r")), maxLine, &m); err != nil || m.End == nil {
 			t.Fatalf("the last line is %q", lines[len(lines)-1])
 		}
 		if m.End.Check != len(s.checks) || m.End.Time != len(s.times) || m.End.Profile != len(s.profile) || m.End.Error != len(s.errors) || len(s.lines) != len(lines) {
 			t.Fatalf("counts %+v of %d lines", m.End, len(lines))
 		}
-		if cut, _ := parseStream(bytes.Join(lines[:len(lines)-1], []byte("\n"))); cut.ended {
+		if cut := parseStream(bytes.Join(lines[:len(lines)-1], []byte("\n"))); cut.ended {
 			t.Fatal("without its end it has ended")
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
@@ -104,11 +105,11 @@ func (c *Collector) launch(ctx context.Context, units []Unit, series map[string]
 		if len(left) == 0 {
 			return nil
 		}
-		s, e, err := c.harness(ctx, "time", left, "--pad", "--seed", strconv.FormatUint(uint64(randomUint32()), 10))
+		s, r, err := c.harness(ctx, "time", left, "--pad", "--seed", strconv.FormatUint(uint64(randomUint32()), 10))
 		if err != nil {
 			return fmt.Errorf("timing: %w", err)
 		}
-		culprit, fault := c.culprit(s, e, left)
+		culprit, fault := c.culprit(s, r, left)
 		if fault == nil {
 			return take(s, left, series)
 		}
@@ -125,7 +126,7 @@ func (c *Collector) launch(ctx context.Context, units []Unit, series map[string]
 }
 
 // culprit names the unit that broke a launch.
-func (c *Collector) culprit(s *stream, e *ending, units []Unit) (string, *evidence.Failure) {
+func (c *Collector) culprit(s *stream, r command.Result, units []Unit) (string, *evidence.Failure) {
 	if len(s.errors) > 0 {
 		m := s.errors[0]
 		if m.Kernel == "" {
@@ -133,7 +134,7 @@ func (c *Collector) culprit(s *stream, e *ending, units []Unit) (string, *eviden
 		}
 		return m.Kernel + "@" + m.Case, m.fault()
 	}
-	if f := failure(s, e, s.during()); f != nil {
+	if f := failure(s, r, s.during()); f != nil {
 		if s.last == nil {
 			return "", f
 		}

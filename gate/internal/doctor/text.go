@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // nameWidth is that of the longest name of a check.
@@ -43,15 +44,5 @@ func (r Report) writeGPUs(b *strings.Builder) {
 }
 
 func row(b *strings.Builder, status Status, name, text string) {
-	fmt.Fprintf(b, "%-8s %-*s %s\n", status, nameWidth, name, oneLine(text))
-}
-
-// oneLine keeps what programs and file names say from moving the cursor.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, s)
+	fmt.Fprintf(b, "%-8s %-*s %s\n", status, nameWidth, name, printable.Line(text))
 }

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/kernelgate/gate/gate/internal/strictjson"
 )
 
 // MaxRecord bounds the JSON of one record.
@@ -40,7 +39,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 		Unit    string   `json:"unit"`
 		Missing string   `json:"missing"`
 	}
-	if err := strict(data, &raw); err != nil {
+	if err := strictjson.Decode(data, MaxRecord, &raw); err != nil {
 		return err
 	}
 	switch {
@@ -71,17 +70,8 @@ func Encode(r *Record) ([]byte, error) {
 // Decode reads one record. Unknown fields, duplicate keys, a second document,
 // another schema and figures that cannot be times are refused.
 func Decode(data []byte) (*Record, error) {
-	if len(data) > MaxRecord {
-		return nil, fmt.Errorf("the record is larger than %d bytes", MaxRecord)
-	}
-	if !utf8.Valid(data) {
-		return nil, errors.New("the record is not UTF-8")
-	}
-	if err := RejectDuplicateKeys(data); err != nil {
-		return nil, err
-	}
 	var r Record
-	if err := strict(data, &r); err != nil {
+	if err := strictjson.Decode(data, MaxRecord, &r); err != nil {
 		return nil, err
 	}
 	if r.Schema != Schema {
@@ -91,18 +81,6 @@ func Decode(data []byte) (*Record, error) {
 		return nil, err
 	}
 	return &r, nil
-}
-
-func strict(data []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("data follows the record")
-	}
-	return nil
 }
 
 // maxDuration is the longest time of one call that is believed, in ns.
@@ -141,58 +119,3 @@ func (r *Record) validate() error {
 
 // isTime holds for a time of one call, in ns. Written so that NaN fails it.
 func isTime(t float64) bool { return t > 0 && t <= maxDuration }
-
-// maxDepth bounds the nesting of any JSON that gate reads.
-const maxDepth = 64
-
-// RejectDuplicateKeys fails on an object that names a key twice: the standard
-// decoder keeps the last one silently, and matches keys regardless of case.
-func RejectDuplicateKeys(data []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	err := walk(dec, 0)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the JSON is cut short")
-	}
-	return err
-}
-
-func walk(dec *json.Decoder, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("the JSON is nested deeper than %d", maxDepth)
-	}
-	tok, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	delim, ok := tok.(json.Delim)
-	if !ok {
-		return nil
-	}
-	seen := map[string]bool{}
-	for dec.More() {
-		if delim == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			name := foldKey(key)
-			if seen[name] {
-				return fmt.Errorf("the key %q appears twice in one object", key)
-			}
-			seen[name] = true
-		}
-		if err := walk(dec, depth+1); err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return err
-}
-
-// foldKey makes keys equal that the standard decoder takes for one field. By
-// way of the upper case, because 'ſ' is lower case already and means 's' there.
-func foldKey(key json.Token) string {
-	s, _ := key.(string)
-	return strings.ToLower(strings.ToUpper(s))
-}

@@ -116,8 +116,8 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "the JSON is cut short"},
 		{"cut", text[:len(text)/2], "the JSON is cut short"},
-		{"second document", text + "{}", "data follows the record"},
-		{"garbage behind", text + "x", "data follows the record"},
+		{"second document", text + "{}", "data follows the JSON"},
+		{"garbage behind", text + "x", "data follows the JSON"},
 		{"another schema", change("gate/evidence/v1", "gate/evidence/v2"), `the schema is "gate/evidence/v2", this gate reads "gate/evidence/v1"`},
 		{"no schema", change(`"schema": "gate/evidence/v1",`, ""), `the schema is "", this gate reads "gate/evidence/v1"`},
 		{"unknown key", change(`"tier"`, `"teir"`), `json: unknown field "teir"`},
@@ -127,7 +127,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"key twice with a long s", change(`"schema"`, `"ſchema": "gate/evidence/v1", "schema"`), `the key "schema" appears twice in one object`},
 		{"key twice with a Kelvin sign", change(`"kernel"`, "\"\u212aernel\": \"x\", \"kernel\""), `the key "kernel" appears twice in one object`},
 		{"metric twice", change(`"latency.mean"`, `"latency.typical": {"value": 1}, "latency.mean"`), `the key "latency.typical" appears twice in one object`},
-		{"not UTF-8", change("sum/<one>", "sum/\xff"), "the record is not UTF-8"},
+		{"not UTF-8", change("sum/<one>", "sum/\xff"), "the JSON is not UTF-8"},
 		{"deep", strings.Repeat("[", 5000), "the JSON is nested deeper than 64"},
 		{"deep, closed", `{"raw":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}", "the JSON is nested deeper than 64"},
 		{"NaN", change("101.25", "NaN"), "invalid character 'N' looking for beginning of value"},
@@ -137,7 +137,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"time of an hour", change("101.25", "3.6e12"), "a batch time of 3.6e+12 ns is not a time"},
 		{"no code id", change(strings.Repeat("ab", 32), ""), "the record has no code id or no host id"},
 		{"no host id", change(strings.Repeat("cd", 32), ""), "the record has no code id or no host id"},
-		{"too large", text + strings.Repeat(" ", MaxRecord), "the record is larger than 8388608 bytes"},
+		{"too large", text + strings.Repeat(" ", MaxRecord), "the JSON is larger than 8388608 bytes"},
 	} {
 		r, err := Decode([]byte(c.text))
 		if err == nil || err.Error() != c.want || r != nil {

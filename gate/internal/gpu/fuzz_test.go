@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // seeds adds each recording of one kind; a fuzz target without any is an error.
@@ -74,7 +76,7 @@ func FuzzProcess(f *testing.F) {
 		if p.PID < 0 || checkUUID(p.UUID) != nil || p.Memory.Known && !(p.Memory.Value >= 0) {
 			t.Errorf("%q: %+v", row, p)
 		}
-		if printable(p.Name, 200) != p.Name {
+		if printable.Line(p.Name) != p.Name {
 			t.Errorf("%q: name %q can move the cursor", row, p.Name)
 		}
 	})

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A field is one column of `nvidia-smi --query-gpu`.
@@ -141,7 +143,7 @@ func parseDevice(line string, asked []field) (Device, error) {
 	d := Device{MIG: Absent, Persistence: Absent, Source: SMI}
 	cells := strings.Split(strings.TrimSpace(line), ",")
 	if len(cells) != len(asked) {
-		return Device{}, fmt.Errorf("%d columns, want %d: %s", len(cells), len(asked), printable(line, 120))
+		return Device{}, fmt.Errorf("%d columns, want %d: %s", len(cells), len(asked), printable.Cut(line, 120))
 	}
 	for i, f := range asked {
 		if err := f.set(&d, strings.TrimSpace(cells[i])); err != nil {
@@ -155,7 +157,7 @@ func parseDevice(line string, asked []field) (Device, error) {
 // "[N/A]", "N/A", "[Not Supported]", "[GPU requires reset]", "ERR!".
 func unavailable(s string) (why string, is bool) {
 	if len(s) > 2 && s[0] == '[' && s[len(s)-1] == ']' {
-		return printable(s[1:len(s)-1], 80), true
+		return printable.Cut(s[1:len(s)-1], 80), true
 	}
 	return s, s == "N/A" || s == "ERR!"
 }
@@ -174,7 +176,7 @@ func parseReading(s string) (Reading, error) {
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-		return Reading{}, fmt.Errorf("%q is no number", printable(s, 40))
+		return Reading{}, fmt.Errorf("%s is no number", printable.Quote(s, 40))
 	}
 	return Reading{Value: v, Known: true}, nil
 }
@@ -182,16 +184,16 @@ func parseReading(s string) (Reading, error) {
 func parseIndex(s string) (int, error) {
 	v, err := strconv.Atoi(s)
 	if err != nil || v < 0 {
-		return 0, fmt.Errorf("%q is no index", printable(s, 40))
+		return 0, fmt.Errorf("%s is no index", printable.Quote(s, 40))
 	}
 	return v, nil
 }
 
 func parseText(s string) (string, error) {
 	if _, is := unavailable(s); is || s == "" {
-		return "", fmt.Errorf("%q is no value", printable(s, 40))
+		return "", fmt.Errorf("%s is no value", printable.Quote(s, 40))
 	}
-	return printable(s, 100), nil
+	return printable.Cut(s, 100), nil
 }
 
 func textOrNothing(s string) string {
@@ -212,7 +214,7 @@ func parseSwitch(s string) (Switch, error) {
 	case "Disabled":
 		return Off, nil
 	}
-	return Absent, fmt.Errorf("%q is neither Enabled nor Disabled", printable(s, 40))
+	return Absent, fmt.Errorf("%s is neither Enabled nor Disabled", printable.Quote(s, 40))
 }
 
 // parseReasons reads the bit mask of clocks_event_reasons.active.
@@ -223,7 +225,7 @@ func parseReasons(s string) (Throttle, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	mask, err := strconv.ParseUint(digits, 16, 64)
 	if !ok || err != nil {
-		return Throttle{}, fmt.Errorf("%q is no bit mask", printable(s, 40))
+		return Throttle{}, fmt.Errorf("%s is no bit mask", printable.Quote(s, 40))
 	}
 	return reasons(mask), nil
 }
@@ -252,7 +254,7 @@ var uuidForm = regexp.MustCompile(`^(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]{7,99}$`)
 // a file name once slashes are replaced.
 func checkUUID(s string) error {
 	if !uuidForm.MatchString(s) {
-		return fmt.Errorf("%q is no GPU UUID", printable(s, 60))
+		return fmt.Errorf("%s is no GPU UUID", printable.Quote(s, 60))
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/kernelgate/gate/gate/internal/disk"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // LockDir is where the locks of this machine lie. It is one folder for all
@@ -19,9 +20,8 @@ import (
 const LockDir = "/tmp/gate-locks"
 
 const (
-	lockPoll    = 50 * time.Millisecond
-	probeRetry  = 5 * time.Millisecond
-	holderLimit = 4 << 10 // bytes of a lock file
+	leastWait   = 20 * time.Millisecond // a look at who holds the lock takes less
+	holderLimit = 4 << 10               // bytes of a lock file
 )
 
 // A Lock is the right to measure on one GPU. It ends with Release, or with the
@@ -72,29 +72,20 @@ func AcquireIn(ctx context.Context, dir, uuid string, wait time.Duration) (*Lock
 		return nil, fmt.Errorf("lock %s: %w", uuid, err)
 	}
 	start := time.Now()
-	pause := probeRetry // somebody who only looks who holds it is gone by then
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			signHolder(f)
-			return &Lock{file: f}, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", uuid, err)
-		}
-		if waited := time.Since(start); waited >= max(wait, probeRetry) {
-			defer f.Close()
-			return nil, &HeldError{UUID: uuid, Holder: readHolder(f), Waited: waited}
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", uuid, ctx.Err())
-		case <-time.After(pause):
-			pause = lockPoll
-		}
+	held := &HeldError{UUID: uuid}
+	limited, cancel := context.WithTimeoutCause(ctx, max(wait, leastWait), held)
+	defer cancel()
+	err = disk.Lock(limited, f)
+	if err == nil {
+		signHolder(f)
+		return &Lock{file: f}, nil
 	}
+	defer f.Close()
+	if errors.Is(err, held) {
+		held.Holder, held.Waited = readHolder(f), time.Since(start)
+		return nil, held
+	}
+	return nil, fmt.Errorf("lock %s: %w", uuid, err)
 }
 
 // Release gives the lock back.
@@ -115,7 +106,7 @@ func HeldIn(dir, uuid string) (h Holder, held bool, err error) {
 	if err != nil {
 		return Holder{}, false, err
 	}
-	f, err := openExisting(path)
+	f, err := disk.OpenExistingLock(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Holder{}, false, nil
 	}
@@ -123,11 +114,10 @@ func HeldIn(dir, uuid string) (h Holder, held bool, err error) {
 		return Holder{}, false, err
 	}
 	defer f.Close()
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return readHolder(f), true, nil
+	if free, err := disk.TryLock(f, true); free || err != nil {
+		return Holder{}, false, err
 	}
-	return Holder{}, false, err
+	return readHolder(f), true, nil
 }
 
 func lockPath(dir, uuid string) (string, error) {
@@ -150,43 +140,13 @@ func openLock(dir, uuid string) (*os.File, error) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	f, err := openExisting(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return f, err
-	}
-	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return openExisting(path)
-	}
-	if err == nil {
-		f.Chmod(0o666)
-	}
-	return f, err
-}
-
-// openExisting opens a lock file without creating it: where
-// fs.protected_regular is set, the kernel refuses O_CREAT on another user's
-// file in a sticky folder, even when it exists. A file that is only readable
-// can be locked as well.
-func openExisting(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	return f, nil
+	return disk.OpenLock(path, 0o666)
 }
 
 // signHolder writes who holds the lock. It is a courtesy to those who wait, so
 // a failure changes nothing.
 func signHolder(f *os.File) {
-	data, err := json.Marshal(Holder{PID: os.Getpid(), Command: printable(strings.Join(os.Args, " "), 200)})
+	data, err := json.Marshal(Holder{PID: os.Getpid(), Command: printable.Cut(strings.Join(os.Args, " "), 200)})
 	if err != nil {
 		return
 	}
@@ -201,6 +161,6 @@ func readHolder(f *os.File) Holder {
 	if json.Unmarshal(buf[:n], &h) != nil || h.PID <= 0 {
 		return Holder{}
 	}
-	h.Command = printable(h.Command, 200)
+	h.Command = printable.Cut(h.Command, 200)
 	return h
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 const nvmlTimeout = smiTimeout // for the same reason
@@ -99,7 +101,7 @@ func nvmlWord(code nvml.Return) string {
 	case nvml.ERROR_UNKNOWN:
 		return "Unknown Error"
 	}
-	return printable(code.Error(), 80)
+	return printable.Cut(code.Error(), 80)
 }
 
 // eachDevice visits the GPUs that this user may talk to.

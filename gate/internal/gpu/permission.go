@@ -1,12 +1,11 @@
 package gpu
 
 import (
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
 const (
@@ -24,22 +23,22 @@ func ProfilingAllowed() (allowed, known bool) {
 }
 
 func profilingAllowedIn(driver, status string) (allowed, known bool) {
-	params, err := readLimited(filepath.Join(driver, "params"))
+	params, err := disk.ReadFile(filepath.Join(driver, "params"), procLimit)
 	if err != nil {
 		return false, false
 	}
-	switch valueOf(params, "RmProfilingAdminOnly") {
+	switch valueOf(string(params), "RmProfilingAdminOnly") {
 	case "0":
 		return true, true
 	case "1":
 	default:
 		return false, false
 	}
-	text, err := readLimited(status)
+	text, err := disk.ReadFile(status, procLimit)
 	if err != nil {
 		return false, false
 	}
-	effective, err := strconv.ParseUint(valueOf(text, "CapEff"), 16, 64)
+	effective, err := strconv.ParseUint(valueOf(string(text), "CapEff"), 16, 64)
 	if err != nil {
 		return false, false
 	}
@@ -55,18 +54,4 @@ func valueOf(text, key string) string {
 		}
 	}
 	return ""
-}
-
-// readLimited reads a small file; a larger one is an error.
-func readLimited(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, procLimit+1))
-	if err == nil && len(data) > procLimit {
-		err = errors.New(path + " is too large")
-	}
-	return string(data), err
 }

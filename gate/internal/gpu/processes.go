@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A Process is a program that has a compute context on a GPU.
@@ -64,7 +66,7 @@ func parseProcess(line string) (Process, error) {
 	pid, rest, ok2 := strings.Cut(rest, ",")
 	last := strings.LastIndexByte(rest, ',')
 	if !ok1 || !ok2 || last < 0 {
-		return Process{}, fmt.Errorf("want 4 columns: %s", printable(line, 120))
+		return Process{}, fmt.Errorf("want 4 columns: %s", printable.Cut(line, 120))
 	}
 	p := Process{UUID: strings.TrimSpace(uuid), Name: textOrNothing(strings.TrimSpace(rest[:last]))}
 	if err := checkUUID(p.UUID); err != nil {
@@ -74,7 +76,7 @@ func parseProcess(line string) (Process, error) {
 	pid = strings.TrimSpace(pid)
 	if _, hidden := unavailable(pid); !hidden {
 		if p.PID, err = strconv.Atoi(pid); err != nil || p.PID <= 0 {
-			return Process{}, fmt.Errorf("%q is no process id", printable(pid, 40))
+			return Process{}, fmt.Errorf("%s is no process id", printable.Quote(pid, 40))
 		}
 	}
 	p.Memory, err = parseReading(strings.TrimSpace(rest[last+1:]))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A Source is who told the state of a GPU.
@@ -36,7 +38,7 @@ func firstAnswer[T any](ctx context.Context, nvml, smi func(context.Context) (T,
 	case "":
 	default:
 		var none T
-		return none, fmt.Errorf("%s is %q, want off or nothing", EnvNVML, printable(value, 40))
+		return none, fmt.Errorf("%s is %s, want off or nothing", EnvNVML, printable.Quote(value, 40))
 	}
 	got, err := nvml(ctx)
 	if errors.Is(err, errNVMLUnavailable) {

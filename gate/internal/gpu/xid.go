@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // An Xid is an error that the driver wrote into the kernel's log. NVIDIA's
@@ -61,7 +63,7 @@ func parseXids(log string) []Xid {
 		if err != nil {
 			continue
 		}
-		list = append(list, Xid{PCI: m[1], Code: code, Text: printable(m[0], 300)})
+		list = append(list, Xid{PCI: m[1], Code: code, Text: printable.Cut(m[0], 300)})
 		list = list[max(0, len(list)-maxXids):]
 	}
 	return list

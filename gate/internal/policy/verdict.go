@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/strictjson"
 )
 
 // VerdictSchema names the layout of verdict.json.
@@ -219,20 +219,9 @@ func ReadVerdict(path string) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxVerdict {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxVerdict)
-	}
-	if err := evidence.RejectDuplicateKeys(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var v Verdict
-	if err := dec.Decode(&v); err != nil {
+	if err := strictjson.Decode(data, maxVerdict, &v); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%s: data follows the verdict", path)
 	}
 	if v.Schema != VerdictSchema {
 		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", path, v.Schema, VerdictSchema)

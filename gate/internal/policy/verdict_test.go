@@ -198,7 +198,7 @@ func TestReadVerdictRefuses(t *testing.T) {
 		{"key twice", strings.Replace(text, `"policy"`, `"status": "fail", "policy"`, 1), `the key "status" appears twice in one object`},
 		{"another schema", strings.Replace(text, VerdictSchema, "gate/verdict/v0", 1), `the schema is "gate/verdict/v0", this gate reads "gate/verdict/v1"`},
 		{"unknown status", strings.Replace(text, `"status": "pass"`, `"status": "green"`, 1), `"green" is not a status`},
-		{"second document", text + text, "data follows the verdict"},
+		{"second document", text + text, "data follows the JSON"},
 		{"metric with value and reason", strings.Replace(text, `"value": 40,`, `"value": 40, "missing": "x",`, 1), "a metric has both a value and a reason for having none"},
 	} {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {

@@ -7,9 +7,9 @@ import (
 	"io"
 	"sort"
 	"strings"
-	"unicode"
 
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // Formats are the names that Write knows.
@@ -38,22 +38,13 @@ func Write(w io.Writer, v *policy.Verdict, o Options) error {
 	return fmt.Errorf("there is no format %q: known are %s", o.Format, strings.Join(Formats, ", "))
 }
 
-// Clean makes text from outside safe to print: control, bidirectional and
-// invisible characters become visible. Line breaks and tabs are kept where a
-// text may have several lines; in a name they would forge lines and columns.
+// Clean makes text from outside safe to print; lines says whether it may have
+// several.
 func Clean(s string, lines bool) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case lines && (r == '\n' || r == '\t'):
-			b.WriteRune(r)
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
+	if lines {
+		return printable.Text(s)
 	}
-	return b.String()
+	return printable.Line(s)
 }
 
 // headline says in one line what the run came to.

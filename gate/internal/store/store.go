@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"sort"
 
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
@@ -61,7 +62,7 @@ func (s *Store) Get(tier evidence.Tier, a evidence.Address, base *evidence.Addre
 		return nil, err
 	}
 	path := filepath.Join(s.dir, rel)
-	data, err := readBounded(path, evidence.MaxRecord)
+	data, err := disk.ReadFile(path, evidence.MaxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}
@@ -110,7 +111,7 @@ func (s *Store) Put(r *evidence.Record, raw map[string][]byte) error {
 	if _, err := evidence.Decode(data); err != nil {
 		return fmt.Errorf("storing evidence: the record would not be read back: %w", err)
 	}
-	if err := writeAtomic(path, data); err != nil {
+	if err := disk.WriteFile(path, data); err != nil {
 		return fmt.Errorf("storing evidence: %w", err)
 	}
 	return nil
@@ -136,7 +137,7 @@ func (s *Store) putRaw(dir string, r *evidence.Record, raw map[string][]byte) er
 		if !safe.MatchString(file) {
 			return fmt.Errorf("%q cannot be a file name", n)
 		}
-		if err := writeAtomic(filepath.Join(dir, file), packed); err != nil {
+		if err := disk.WriteFile(filepath.Join(dir, file), packed); err != nil {
 			return err
 		}
 		r.Raw = append(r.Raw, evidence.Raw{Name: file, SHA256: digest, Bytes: int64(len(packed))})
@@ -183,7 +184,7 @@ func (s *Store) Machines() ([]evidence.Machine, error) {
 func (s *Store) machine(key string) (evidence.Machine, bool) {
 	files, _ := filepath.Glob(filepath.Join(s.dir, key, "*", "*", "*.json"))
 	for _, f := range files {
-		data, err := readBounded(f, evidence.MaxRecord)
+		data, err := disk.ReadFile(f, evidence.MaxRecord)
 		if err != nil {
 			continue
 		}
@@ -203,7 +204,7 @@ func (s *Store) Records() ([]*evidence.Record, error) {
 	sort.Strings(files)
 	var records []*evidence.Record
 	for _, f := range files {
-		data, err := readBounded(f, evidence.MaxRecord)
+		data, err := disk.ReadFile(f, evidence.MaxRecord)
 		if err != nil {
 			return nil, fmt.Errorf("reading evidence: %w", err)
 		}
@@ -214,39 +215,4 @@ func (s *Store) Records() ([]*evidence.Record, error) {
 		records = append(records, r)
 	}
 	return records, nil
-}
-
-func readBounded(path string, limit int64) ([]byte, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, limit)
-	}
-	return os.ReadFile(path)
-}
-
-func writeAtomic(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

@@ -3,7 +3,6 @@ package toolchain
 import (
 	"errors"
 	"regexp"
-	"strings"
 )
 
 // A banner is what a CUDA tool says of itself under --version.
@@ -42,14 +41,4 @@ func parseToolBanner(text string) (banner, error) {
 		return banner{}, errors.New("its --version has no line \"Version …\"")
 	}
 	return banner{Version: v[1]}, nil
-}
-
-// firstLine is the first line of a compiler's --version that holds anything.
-func firstLine(text string) string {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return ""
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
 // Options says where to look. The zero value finds nothing.
@@ -26,8 +28,8 @@ const installHint = "gate toolchain install"
 // are needed: nvcc preprocesses every file with the host compiler. A warm call
 // reads one small file and starts no process.
 func Find(ctx context.Context, o Options) (*Toolchain, error) {
-	cache := openVersionCache(o.CacheDir)
-	defer cache.save()
+	cache := o.answers()
+	defer cache.Save()
 	t, err := o.findCompiler(ctx, cache)
 	if err != nil {
 		return nil, err
@@ -42,9 +44,18 @@ func Find(ctx context.Context, o Options) (*Toolchain, error) {
 
 // FindCompiler is Find without the host compiler.
 func FindCompiler(ctx context.Context, o Options) (*Toolchain, error) {
-	cache := openVersionCache(o.CacheDir)
-	defer cache.save()
+	cache := o.answers()
+	defer cache.Save()
 	return o.findCompiler(ctx, cache)
+}
+
+// answers remembers what programs said of themselves, so that a warm Find
+// starts none.
+func (o Options) answers() *disk.Answers {
+	if o.CacheDir == "" {
+		return disk.OpenAnswers("")
+	}
+	return disk.OpenAnswers(filepath.Join(o.CacheDir, "versions.json"))
 }
 
 func (o Options) env(name string) string {
@@ -56,7 +67,7 @@ func (o Options) env(name string) string {
 
 // findCompiler goes through the places in order. The first that names a
 // compiler decides, whether that compiler works or not.
-func (o Options) findCompiler(ctx context.Context, cache *versionCache) (*Toolchain, error) {
+func (o Options) findCompiler(ctx context.Context, cache *disk.Answers) (*Toolchain, error) {
 	if o.NVCC != "" {
 		return o.fromFlag(ctx, cache)
 	}
@@ -80,7 +91,7 @@ func (o Options) findCompiler(ctx context.Context, cache *versionCache) (*Toolch
 	return nil, &NotFoundError{What: "CUDA compiler", Searched: searched, Hint: o.compilerHint()}
 }
 
-func (o Options) fromFlag(ctx context.Context, cache *versionCache) (*Toolchain, error) {
+func (o Options) fromFlag(ctx context.Context, cache *disk.Answers) (*Toolchain, error) {
 	path := o.NVCC
 	if !strings.Contains(path, "/") {
 		if path = lookPath(path, o.env("PATH")); path == "" {
@@ -100,7 +111,7 @@ func (o Options) compilerHint() string {
 }
 
 // examine asks the compiler at path who it is and looks at what lies around it.
-func (o Options) examine(ctx context.Context, cache *versionCache, from Source, path string) (*Toolchain, error) {
+func (o Options) examine(ctx context.Context, cache *disk.Answers, from Source, path string) (*Toolchain, error) {
 	unusable := func(what, path string, err error) error {
 		u := &UnusableError{What: what, Source: from, Path: path, Err: err}
 		if from == SourceCache {
@@ -126,7 +137,7 @@ func (o Options) examine(ctx context.Context, cache *versionCache, from Source, 
 	t.NvDisasm = besideOrOnPath(bin, "nvdisasm", o.env("PATH"))
 	if cicc := filepath.Join(t.Root, "nvvm", "bin", "cicc"); executable(cicc) == nil {
 		t.Cicc = cicc
-		if t.CiccSHA256, err = cache.ask(ctx, "sha256", cicc, fileSHA256, isSHA256); err != nil {
+		if t.CiccSHA256, err = cache.SHA256(cicc); err != nil {
 			return nil, unusable("cicc", cicc, err)
 		}
 	}
@@ -134,7 +145,7 @@ func (o Options) examine(ctx context.Context, cache *versionCache, from Source, 
 }
 
 // identify resolves a program and reads its banner.
-func identify(ctx context.Context, cache *versionCache, path string, parse func(string) (banner, error)) (string, banner, error) {
+func identify(ctx context.Context, cache *disk.Answers, path string, parse func(string) (banner, error)) (string, banner, error) {
 	if err := executable(path); err != nil {
 		return "", banner{}, err
 	}
@@ -142,7 +153,7 @@ func identify(ctx context.Context, cache *versionCache, path string, parse func(
 	if err != nil {
 		return "", banner{}, err
 	}
-	text, err := cache.ask(ctx, "version", resolved, askVersion, func(s string) error {
+	text, err := cache.Ask("version", resolved, func() (string, error) { return askVersion(ctx, resolved) }, func(s string) error {
 		_, err := parse(s)
 		return err
 	})
@@ -239,11 +250,4 @@ func resolve(path string) (string, error) {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-func isSHA256(s string) error {
-	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
-		return fmt.Errorf("%q is no SHA-256", s)
-	}
-	return nil
 }

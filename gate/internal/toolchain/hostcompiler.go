@@ -5,6 +5,9 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A HostCompiler is the C++ compiler that nvcc works with.
@@ -18,12 +21,12 @@ const hostHint = "apt-get install g++"
 // FindHostCompiler returns the compiler of $NVCC_CCBIN, a program or a folder
 // that holds g++, else the g++ on PATH.
 func FindHostCompiler(ctx context.Context, o Options) (HostCompiler, error) {
-	cache := openVersionCache(o.CacheDir)
-	defer cache.save()
+	cache := o.answers()
+	defer cache.Save()
 	return o.findHostCompiler(ctx, cache)
 }
 
-func (o Options) findHostCompiler(ctx context.Context, cache *versionCache) (HostCompiler, error) {
+func (o Options) findHostCompiler(ctx context.Context, cache *disk.Answers) (HostCompiler, error) {
 	if named := o.env("NVCC_CCBIN"); named != "" {
 		return o.namedHostCompiler(ctx, cache, named)
 	}
@@ -34,7 +37,7 @@ func (o Options) findHostCompiler(ctx context.Context, cache *versionCache) (Hos
 	return askHostCompiler(ctx, cache, SourcePath, path)
 }
 
-func (o Options) namedHostCompiler(ctx context.Context, cache *versionCache, named string) (HostCompiler, error) {
+func (o Options) namedHostCompiler(ctx context.Context, cache *disk.Answers, named string) (HostCompiler, error) {
 	const source Source = "NVCC_CCBIN"
 	path := named
 	switch {
@@ -54,7 +57,7 @@ func (o Options) namedHostCompiler(ctx context.Context, cache *versionCache, nam
 
 // askHostCompiler keeps the path as found but keys the version by the file
 // behind it.
-func askHostCompiler(ctx context.Context, cache *versionCache, from Source, path string) (HostCompiler, error) {
+func askHostCompiler(ctx context.Context, cache *disk.Answers, from Source, path string) (HostCompiler, error) {
 	unusable := func(err error) error {
 		return &UnusableError{What: "host compiler", Source: from, Path: path, Err: err, Hint: hostHint}
 	}
@@ -65,19 +68,17 @@ func askHostCompiler(ctx context.Context, cache *versionCache, from Source, path
 	if err != nil {
 		return HostCompiler{}, unusable(err)
 	}
-	text, err := cache.ask(ctx, "version as "+filepath.Base(path), resolved, func(ctx context.Context, _ string) (string, error) {
-		return askVersion(ctx, path)
-	}, hasVersion)
+	text, err := cache.Ask("version as "+filepath.Base(path), resolved, func() (string, error) { return askVersion(ctx, path) }, hasVersion)
 	if err != nil {
 		return HostCompiler{}, unusable(err)
 	}
-	return HostCompiler{Path: path, Version: firstLine(text)}, nil
+	return HostCompiler{Path: path, Version: printable.First(text)}, nil
 }
 
 // hasVersion wants a digit in the first line, which gcc, clang and the rest
 // all print.
 func hasVersion(text string) error {
-	if !strings.ContainsAny(firstLine(text), "0123456789") {
+	if !strings.ContainsAny(printable.First(text), "0123456789") {
 		return errors.New("its --version names no version")
 	}
 	return nil

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
 // InstallOptions says where the compiler goes and who fetches it.
@@ -25,7 +26,6 @@ type InstallOptions struct {
 
 const (
 	installTimeout = 30 * time.Minute // 110 MB at 0.5 Mbit/s
-	lockRetry      = 100 * time.Millisecond
 	tempPrefix     = ".tmp-"
 )
 
@@ -95,8 +95,8 @@ func (o InstallOptions) installed(ctx context.Context) (*Toolchain, error) {
 // pinnedAt asks the compiler below root and holds its answer against the pin.
 func (o InstallOptions) pinnedAt(ctx context.Context, root string) (*Toolchain, error) {
 	find := Options{Env: o.Env, CacheDir: o.CacheDir}
-	cache := openVersionCache(o.CacheDir)
-	defer cache.save()
+	cache := find.answers()
+	defer cache.Save()
 	t, err := find.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
 	if err != nil {
 		return nil, err
@@ -113,25 +113,26 @@ func (o InstallOptions) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(o.toolchains(), 0o755); err != nil {
 		return nil, err
 	}
-	l := flock.New(o.lockPath())
-	ok, err := l.TryLock()
+	f, err := disk.OpenLock(o.lockPath(), 0o644)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := disk.TryLock(f, false)
 	if err == nil && !ok {
 		o.say("waiting for another gate that is installing the compiler")
-		_, err = l.TryLockContext(ctx, lockRetry)
+		err = disk.Lock(ctx, f)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", l.Path(), err)
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", o.lockPath(), err)
 	}
-	return func() { l.Unlock() }, nil
+	return func() { f.Close() }, nil
 }
 
 // leftovers are the folders of runs that were killed, or that are at work.
 func (o InstallOptions) leftovers() []string {
-	entries, err := os.ReadDir(o.toolchains())
-	if err != nil {
-		return nil
-	}
 	var list []string
+	entries, _ := os.ReadDir(o.toolchains()) // what cannot be listed cannot be removed
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) {
 			list = append(list, filepath.Join(o.toolchains(), e.Name()))
@@ -154,10 +155,13 @@ func (o InstallOptions) sweep() {
 	if len(o.leftovers()) == 0 {
 		return
 	}
-	l := flock.New(o.lockPath())
-	if ok, err := l.TryLock(); err == nil && ok {
+	f, err := disk.OpenLock(o.lockPath(), 0o644)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if ok, err := disk.TryLock(f, false); err == nil && ok {
 		o.removeLeftovers()
-		l.Unlock()
 	}
 }
 
@@ -184,10 +188,7 @@ func (o InstallOptions) fetch(ctx context.Context) error {
 		return err
 	}
 	final := installDir(o.CacheDir)
-	if err := os.Rename(final, filepath.Join(temp, "damaged")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(target, final); err != nil {
+	if err := disk.PublishFolder(target, final, func() bool { return false }); err != nil {
 		return err
 	}
 	o.say("installed CUDA %s in %s", Version, final)

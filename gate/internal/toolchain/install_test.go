@@ -358,16 +358,3 @@ func TestInstallWantsAnAbsoluteCache(t *testing.T) {
 		}
 	}
 }
-
-func TestLinesAreBounded(t *testing.T) {
-	var got []string
-	l := &lines{emit: func(s string) { got = append(got, s) }}
-	fmt.Fprintf(l, "one\r\n\n%s\nthree", strings.Repeat("x", 10*pipLine))
-	l.flush()
-	if len(got) != 3 || got[0] != "one" || len(got[1]) != pipLine || got[2] != "three" {
-		t.Errorf("got %d lines", len(got))
-	}
-	if len(l.tail) > pipTail || !strings.HasSuffix(l.last(), "three") {
-		t.Errorf("kept %d bytes of the end", len(l.tail))
-	}
-}

@@ -10,6 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
+	"github.com/kernelgate/gate/gate/internal/strictjson"
 )
 
 // Version is that of the compiler that Install puts on a machine.
@@ -75,19 +78,12 @@ func Installed(cacheDir string) (root string, ok bool, err error) {
 // verifyMarker holds the vital files against the sizes noted at installation.
 func verifyMarker(dir string) error {
 	path := filepath.Join(dir, markerFile)
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.Size() > markerLimit {
-		return fmt.Errorf("%s is larger than %d bytes", path, markerLimit)
-	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, markerLimit)
 	if err != nil {
 		return err
 	}
 	var m marker
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := strictjson.Decode(data, markerLimit, &m); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if m.Lock != lockSHA256() {
@@ -127,5 +123,5 @@ func writeMarker(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, markerFile), append(data, '\n'))
+	return disk.WriteFile(filepath.Join(dir, markerFile), append(data, '\n'))
 }

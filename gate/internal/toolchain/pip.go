@@ -1,24 +1,21 @@
 package toolchain
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 const (
-	pipTail     = 4 << 10 // bytes of pip's output kept for an error
-	pipLine     = 4 << 10 // bytes of one line passed on as progress
+	pipTail     = 4 << 10  // bytes of pip's output kept for an error
+	pipOutput   = 16 << 20 // bytes
 	pythonHint  = "apt-get install python3 python3-pip"
 	pipHint     = "apt-get install python3-pip (or python3-venv)"
 	networkHint = "pip reads its own configuration: check PIP_INDEX_URL, proxy and certificates with `python3 -m pip config list`"
@@ -26,10 +23,9 @@ const (
 
 // A PipError says how pip failed.
 type PipError struct {
-	Command []string
-	Output  string // the end of what it printed
-	Err     error
-	Hint    string
+	Output string // the end of what it printed
+	Err    error
+	Hint   string
 }
 
 func (e *PipError) Error() string {
@@ -42,13 +38,13 @@ func (e *PipError) Error() string {
 
 // why is pip's last line that calls itself an error, else its last line.
 func (e *PipError) why() string {
-	rows := strings.Split(strings.TrimSpace(e.Output), "\n")
+	rows := strings.Split(e.Output, "\n")
 	for _, row := range slices.Backward(rows) {
 		if why, ok := strings.CutPrefix(strings.TrimSpace(row), "ERROR: "); ok {
-			return why
+			return printable.Line(why)
 		}
 	}
-	return strings.TrimSpace(rows[len(rows)-1])
+	return printable.Last(e.Output)
 }
 
 func (e *PipError) Unwrap() error { return e.Err }
@@ -70,12 +66,12 @@ func (o InstallOptions) pip(ctx context.Context, temp, target string) error {
 		return err
 	}
 	o.say("fetching CUDA %s with %s -m pip", Version, python)
-	env := append(o.childEnv(),
+	env := []string{
 		// pip unpacks here first: on the same file system moving is a rename,
 		// and what a killed pip leaves is cleaned with the rest.
-		"TMPDIR="+scratch,
+		"TMPDIR=" + scratch,
 		"PIP_REQUIRE_VIRTUALENV=false", "PIP_ROOT_USER_ACTION=ignore", // no environment is touched
-		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1"}
 	return o.run(ctx, env, python, "-m", "pip", "install",
 		"--no-deps", "--require-hashes", "--only-binary=:all:", "--no-user", "--no-compile", "--no-input",
 		"--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off",
@@ -103,7 +99,7 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 	quiet := o
 	quiet.Progress = nil
 	venv := filepath.Join(temp, "venv")
-	if err := quiet.run(ctx, o.childEnv(), python, "-m", "venv", venv); err != nil {
+	if err := quiet.run(ctx, nil, python, "-m", "venv", venv); err != nil {
 		return "", &UnusableError{What: "python", Source: SourcePath, Path: python, Err: errors.New("it has neither pip nor venv"), Hint: pipHint}
 	}
 	return withPip(ctx, filepath.Join(venv, "bin", "python3"))
@@ -113,11 +109,11 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 // a version manager's python3 is a script that starts the interpreter as its
 // child, and a child's child does not die with gate.
 func withPip(ctx context.Context, python string) (string, error) {
-	out, err := ask(ctx, python, "-c", "import sys, pip; print(sys.executable)")
+	out, err := ask(ctx, command.Command{Path: python, Args: []string{"-c", "import sys, pip; print(sys.executable)"}, Pass: pipReads})
 	if err != nil {
 		return "", err
 	}
-	if behind := firstLine(out); filepath.IsAbs(behind) && executable(behind) == nil {
+	if behind := printable.First(out); filepath.IsAbs(behind) && executable(behind) == nil {
 		return behind, nil
 	}
 	return python, nil
@@ -125,64 +121,25 @@ func withPip(ctx context.Context, python string) (string, error) {
 
 func (o InstallOptions) pathList() string { return Options{Env: o.Env}.env("PATH") }
 
-// childEnv is the process's environment with the caller's PATH.
-func (o InstallOptions) childEnv() []string {
-	return append(os.Environ(), "PATH="+o.pathList(), "LC_ALL=C.UTF-8")
+// pipReads are the variables that pip's configuration consists of.
+var pipReads = []string{
+	"PIP_*", "PYTHON*", "NETRC", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"XDG_DATA_HOME", "XDG_CONFIG_DIRS",
 }
 
-// run runs a command in its own process group, passes its lines on as
-// progress and keeps the last of them for the error.
-func (o InstallOptions) run(ctx context.Context, env []string, name string, args ...string) error {
-	out := &lines{emit: func(s string) { o.say("%s", s) }}
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	// The death signal follows the thread that started the child, so that
-	// thread must live as long as the child does.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := cmd.Run()
-	out.flush()
+// run runs Python, passes its lines on as progress and keeps the last of them
+// for the error.
+func (o InstallOptions) run(ctx context.Context, env []string, python string, args ...string) error {
+	env = append([]string{"PATH=" + o.pathList(), "LC_ALL=C.UTF-8"}, env...)
+	r, err := command.Command{Path: python, Args: args, Env: env, Pass: pipReads, Limit: installTimeout, Most: pipOutput, Merge: true,
+		Lines: func(s string) { o.say("%s", printable.Line(s)) }}.Run(ctx)
+	if err == nil {
+		err = r.Err()
+	}
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return &PipError{Command: append([]string{name}, args...), Output: out.last(), Err: err, Hint: networkHint}
+	end := string(r.Stdout[max(0, len(r.Stdout)-pipTail):])
+	return &PipError{Output: end, Err: err, Hint: networkHint}
 }
-
-// lines cuts a stream into lines and keeps the end of it. One line is never
-// longer than pipLine.
-type lines struct {
-	emit    func(string)
-	partial bytes.Buffer
-	tail    []byte
-}
-
-var _ io.Writer = (*lines)(nil)
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.tail = append(l.tail, p[max(0, len(p)-pipTail):]...)
-	l.tail = l.tail[max(0, len(l.tail)-pipTail):]
-	for _, b := range p {
-		switch {
-		case b == '\n':
-			l.flush()
-		case l.partial.Len() < pipLine:
-			l.partial.WriteByte(b)
-		}
-	}
-	return len(p), nil
-}
-
-func (l *lines) flush() {
-	if s := strings.TrimRight(l.partial.String(), "\r \t"); s != "" {
-		l.emit(s)
-	}
-	l.partial.Reset()
-}
-
-func (l *lines) last() string { return strings.TrimSpace(string(l.tail)) }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A Tool is an NVIDIA program that gate runs beside the compiler.
@@ -21,8 +24,8 @@ type Tool struct {
 // FindTool finds a program such as ncu or compute-sanitizer in $CUDA_HOME/bin,
 // on PATH, then in the folders where NVIDIA's packages put it.
 func FindTool(ctx context.Context, name string, o Options) (Tool, error) {
-	cache := openVersionCache(o.CacheDir)
-	defer cache.save()
+	cache := o.answers()
+	defer cache.Save()
 	path, from := o.lookTool(name)
 	if path == "" {
 		return Tool{}, &NotFoundError{What: name, Searched: []string{"$CUDA_HOME/bin", "PATH", "/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"}}
@@ -41,11 +44,11 @@ func FindProgram(ctx context.Context, o Options, name string, args ...string) (T
 	if path == "" {
 		return Tool{}, &NotFoundError{What: name, Searched: []string{"PATH"}}
 	}
-	text, err := ask(ctx, path, args...)
+	text, err := ask(ctx, command.Command{Path: path, Args: args})
 	if err != nil {
 		return Tool{}, &UnusableError{What: name, Source: SourcePath, Path: path, Err: err}
 	}
-	return Tool{Name: name, Path: path, Version: firstLine(text), Source: SourcePath}, nil
+	return Tool{Name: name, Path: path, Version: printable.First(text), Source: SourcePath}, nil
 }
 
 func (o Options) lookTool(name string) (string, Source) {

@@ -1,0 +1,98 @@
+// Package disk reads and writes files that other processes read and write at
+// the same moment, and that a kill or a power cut may leave behind.
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// WriteFile replaces a file as a whole or not at all; when it returns without
+// an error, a power cut does not undo it.
+func WriteFile(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	for _, step := range []func() error{
+		func() error { _, err := f.Write(data); return err },
+		func() error { return f.Chmod(0o644) },
+		f.Sync, f.Close,
+		func() error { return os.Rename(f.Name(), path) },
+	} {
+		if err := step(); err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// PublishFolder renames a folder that is complete to its final name. What lies
+// there already is kept when it is whole and replaced when it is not: a
+// damaged folder would otherwise stay for ever.
+func PublishFolder(made, final string, whole func() bool) error {
+	if err := os.Chmod(made, 0o755); err != nil { // os.MkdirTemp makes it the user's alone
+		return err
+	}
+	if err := os.Rename(made, final); err == nil || whole() {
+		return nil
+	}
+	if err := os.RemoveAll(final); err != nil {
+		return err
+	}
+	return os.Rename(made, final)
+}
+
+// ReadFile reads a file of at most so many bytes. What is larger, or is a link
+// or no regular file, is refused.
+func ReadFile(path string, most int64) ([]byte, error) {
+	refused := fmt.Errorf("%s is not a file of at most %d bytes", path, most)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, refused
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return nil, refused
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1)) // a file below /proc does not tell its size
+	if int64(len(data)) > most {
+		return nil, refused
+	}
+	return data, err
+}
+
+// SHA256 is the hash of a file's content, in hex.
+func SHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
