@@ -2,7 +2,7 @@
 // and by this project's, and prints two Markdown tables: what every rule finds,
 // and what the gate says of each contender.
 //
-//	go run ./gate/internal/compare/peers gate/internal/compare/testdata/h200-aa.jsonl.gz
+//	go run ./gate/internal/study/peers gate/internal/compare/testdata/h200-aa.jsonl.gz
 //
 // The rules are re-implemented from their public descriptions, outside the
 // setting that their authors had in mind: one pull request, wall time on a GPU.

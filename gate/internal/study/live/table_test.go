@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the tables of gate/docs/statistics.md")
 
 const (
-	recorded = "../testdata/live/"
+	recorded = "testdata/"
 	document = "../../../docs/statistics.md"
 	closing  = "<!-- end -->\n"
 )
@@ -49,7 +49,7 @@ func TestDocument(t *testing.T) {
 			paths = append(paths, recorded+n)
 		}
 		made := table(t, paths...)
-		opening := "<!-- made by gate/internal/compare/live: " + word + " -->\n"
+		opening := "<!-- made by gate/internal/study/live: " + word + " -->\n"
 		before, rest, ok := strings.Cut(string(text), opening)
 		between, after, closed := strings.Cut(rest, closing)
 		if !ok || !closed {
@@ -58,7 +58,7 @@ func TestDocument(t *testing.T) {
 		if *update {
 			text = []byte(before + opening + made + closing + after)
 		} else if between != made {
-			t.Errorf("%s is not what the command writes; run go test ./gate/internal/compare/live -update\n%s", document, made)
+			t.Errorf("%s is not what the command writes; run go test ./gate/internal/study/live -update\n%s", document, made)
 		}
 	}
 	if *update {

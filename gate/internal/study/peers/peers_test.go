@@ -13,9 +13,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the tables of gate/docs/statistics.md")
 
 const (
-	recorded = "../testdata/h200-aa.jsonl.gz"
+	recorded = "../../compare/testdata/h200-aa.jsonl.gz"
 	document = "../../../docs/statistics.md"
-	begin    = "<!-- made by gate/internal/compare/peers -->\n"
+	begin    = "<!-- made by gate/internal/study/peers -->\n"
 	end      = "<!-- end -->\n"
 )
 
@@ -41,7 +41,7 @@ func TestDocument(t *testing.T) {
 		return
 	}
 	if between != out.String() {
-		t.Errorf("%s is not what the command writes; run go test ./gate/internal/compare/peers -update\n%s", document, &out)
+		t.Errorf("%s is not what the command writes; run go test ./gate/internal/study/peers -update\n%s", document, &out)
 	}
 }
 
