@@ -1,10 +1,12 @@
 # make check   sets up what is missing and runs the main job
-# make test    sets up what is missing and passes the tests
+# make test    sets up what is missing, lints, and passes the tests
+# make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
 .PHONY: check test lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
 GATE  := bin/gate
+LINTER = $(GO) tool -modfile=.ci/tools/go.mod
 # NVML's header marks functions of the binding, which gate does not call, as deprecated.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
@@ -17,6 +19,9 @@ test: $(GATE) compiler lint
 lint:
 	@test -z "$$(gofmt -l gate ncu ptxas kernels)" || { gofmt -l gate ncu ptxas kernels; echo "gofmt would change these files"; exit 1; }
 	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(LINTER) staticcheck ./...
+	@dead="$$($(LINTER) deadcode -test ./...)" && test -z "$$dead" || { echo "$$dead"; echo "no command and no test reaches these functions"; exit 1; }
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
