@@ -1,11 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/montanaflynn/stats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -35,17 +34,8 @@ func rules() []rule {
 	}
 }
 
-// must unwraps the statistics of inputs that readRecording has checked to hold
-// at least ten values.
-func must(x float64, err error) float64 {
-	if err != nil {
-		panic(fmt.Sprintf("statistics of a checked sample: %v", err))
-	}
-	return x
-}
-
-func mean(xs []float64) float64 { return must(stats.Mean(xs)) }
-func sd(xs []float64) float64   { return must(stats.StandardDeviationSample(xs)) }
+func mean(xs []float64) float64 { return stat.Mean(xs, nil) }
+func sd(xs []float64) float64   { return stat.StdDev(xs, nil) }
 
 // meanAbove is a fixed threshold on the change of the mean.
 func meanAbove(threshold float64) func([][]float64, []float64, []float64) bool {
@@ -140,8 +130,17 @@ func rustcPerf(history [][]float64, _, head []float64) bool {
 	for i := 1; i < len(values); i++ {
 		changes = append(changes, math.Abs(values[i]/values[i-1]-1))
 	}
-	q1, q3 := must(stats.Percentile(changes, 25)), must(stats.Percentile(changes, 75))
+	slices.Sort(changes)
+	q1, q3 := interpolated(changes, 0.25), interpolated(changes, 0.75)
 	return mean(head)/values[len(values)-1]-1 >= q3+3*(q3-q1)
+}
+
+// interpolated is a quantile of a sorted sample, linear between its values.
+func interpolated(sorted []float64, p float64) float64 {
+	rank := p * float64(len(sorted)-1)
+	below := int(rank)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
 }
 
 // means lists the mean of every process.
