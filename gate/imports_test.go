@@ -13,18 +13,50 @@ import (
 
 const module = "github.com/kernelgate/gate"
 
+// order lists every package of the module. A package imports packages of
+// earlier lines only. A package that is not written yet may stand here.
+var order = [][]string{
+	{"ptxas", "ncu", "kernels/harness", "strictjson", "atomicfile", "disk"},
+	{"command", "yamlfile", "evidence"},
+	{"git", "gpu", "identity", "manifest", "toolchain"},
+	{"compare"},
+	{"metric"},
+	{"verdict"},
+	{"policy"},
+	{"store"},
+	{"build"},
+	{"plan"},
+	{"project"},
+	{"collect"},
+	{"judge"},
+	{"explain"},
+	{"report"},
+	{"calibrate", "check"},
+	{"github", "doctor", "study/live", "study/peers", "study/house"},
+	{"gate"},
+}
+
+// libraries that are imported in one place each.
+var libraries = map[string]string{
+	"github.com/urfave/cli/v2":          "gate",
+	"github.com/schollz/progressbar/v3": "gate",
+	"golang.org/x/term":                 "gate",
+	"github.com/google/go-github":       "github",
+	"gopkg.in/yaml.v3":                  "yamlfile",
+	"github.com/montanaflynn/stats":     "compare",
+}
+
 // A listed package is what go list says of it.
 type listed struct {
 	ImportPath string
 	Name       string
-	Standard   bool
 	Imports    []string
 	Module     *struct{ Path string }
 }
 
-func goList(t *testing.T, args ...string) []listed {
+func goList(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Name,Standard,Imports,Module"}, args...)...)
+	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports,Module", "./...")
 	cmd.Dir = ".."
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -49,114 +81,86 @@ func goList(t *testing.T, args ...string) []listed {
 	return packages
 }
 
-// TestParsersAreStrangersToTheTool: ptxas and ncu are for others to import.
-func TestParsersAreStrangersToTheTool(t *testing.T) {
-	for _, parser := range []string{"ptxas", "ncu"} {
-		own := 0
-		for _, p := range goList(t, "-deps", "./"+parser) {
-			switch {
-			case p.Standard:
-			case p.ImportPath == module+"/"+parser || strings.HasPrefix(p.ImportPath, module+"/"+parser+"/"):
-				own++
-			default:
-				t.Errorf("%s depends on %s", parser, p.ImportPath)
-			}
+// short is the name of a package in the order, and "" for other modules.
+func short(importPath string) string {
+	name, own := strings.CutPrefix(importPath, module+"/")
+	if !own {
+		return ""
+	}
+	return strings.TrimPrefix(name, "gate/internal/")
+}
+
+// place is the line of a package in the order, or -1.
+func place(name string) int {
+	return slices.IndexFunc(order, func(line []string) bool { return slices.Contains(line, name) })
+}
+
+func TestImportsFollowTheOrder(t *testing.T) {
+	for _, p := range goList(t) {
+		name := short(p.ImportPath)
+		at := place(name)
+		if at < 0 {
+			t.Errorf("package %s has no place in the order", p.ImportPath)
+			continue
 		}
-		if own == 0 {
-			t.Errorf("%s is no package", parser)
+		for _, i := range p.Imports {
+			imported := short(i)
+			if imported == "" {
+				continue
+			}
+			if place(imported) >= at {
+				t.Errorf("%s imports %s, which does not stand before it in the order", name, imported)
+			}
+			if strings.HasPrefix(imported, "study/") {
+				t.Errorf("%s imports %s, and nothing may import an experiment", name, imported)
+			}
 		}
 	}
 }
 
-// outsiders are the libraries that few may import, by the paths of those; what
-// lies below such a path belongs to it.
-var outsiders = []struct {
-	library string
-	by      []string
-}{
-	{"github.com/urfave/cli/v2", []string{"gate"}},
-	{"gopkg.in/yaml.v3", []string{"gate/internal/yamlfile", "gate/internal/policy"}},
-	{"github.com/montanaflynn/stats", []string{"gate/internal/compare"}},
-	{"github.com/schollz/progressbar/v3", []string{"gate"}},
-	{"golang.org/x/term", []string{"gate"}},
+// TestParsersImportTheStandardLibraryOnly: ptxas and ncu are for others to import.
+func TestParsersImportTheStandardLibraryOnly(t *testing.T) {
+	found := 0
+	for _, p := range goList(t) {
+		if name := short(p.ImportPath); name != "ptxas" && name != "ncu" {
+			continue
+		}
+		found++
+		for _, i := range p.Imports {
+			if first, _, _ := strings.Cut(i, "/"); strings.Contains(first, ".") {
+				t.Errorf("%s imports %s", p.ImportPath, i)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d parsers were found, want 2", found)
+	}
 }
 
 func TestEveryLibraryHasOnePlace(t *testing.T) {
-	packages := goList(t, "./...")
-	for _, o := range outsiders {
-		used := map[string]bool{}
+	packages := goList(t)
+	for library, by := range libraries {
+		used, there := false, false
 		for _, p := range packages {
-			if !slices.Contains(p.Imports, o.library) {
-				continue
-			}
-			at := strings.TrimPrefix(p.ImportPath, module+"/")
-			place := slices.IndexFunc(o.by, func(by string) bool { return at == by || by != "gate" && strings.HasPrefix(at, by+"/") })
-			if place < 0 {
-				t.Errorf("%s is imported by %s, and only %v may", o.library, at, o.by)
-				continue
-			}
-			used[o.by[place]] = true
-		}
-		if len(used) != len(o.by) {
-			t.Errorf("%s is imported in %v, want %v", o.library, used, o.by)
-		}
-	}
-}
-
-// layers are the stages of a check in their order: none knows a later one.
-var layers = []string{"evidence", "compare", "policy", "report", "check"}
-
-// mechanisms know nothing of gate: all may import them.
-var mechanisms = []string{"command", "disk", "printable", "strictjson"}
-
-func TestNothingKnowsWhatComesAfterIt(t *testing.T) {
-	deps := map[string][]string{}
-	for _, p := range goList(t, "-deps", "./gate") {
-		deps[p.ImportPath] = p.Imports
-	}
-	internal := module + "/gate/internal/"
-	var reaches func(from, to string, seen map[string]bool) bool
-	reaches = func(from, to string, seen map[string]bool) bool {
-		if seen[from] {
-			return false
-		}
-		seen[from] = true
-		return slices.ContainsFunc(deps[from], func(d string) bool { return d == to || reaches(d, to, seen) })
-	}
-	for i, early := range layers {
-		if deps[internal+early] == nil {
-			t.Errorf("there is no package %s", early)
-		}
-		for _, late := range layers[i+1:] {
-			if reaches(internal+early, internal+late, map[string]bool{}) {
-				t.Errorf("%s depends on %s", early, late)
+			name := short(p.ImportPath)
+			there = there || name == by
+			for _, i := range p.Imports {
+				if i != library && !strings.HasPrefix(i, library+"/") {
+					continue
+				}
+				if used = used || name == by; name != by {
+					t.Errorf("%s imports %s, and only %s may", name, library, by)
+				}
 			}
 		}
-	}
-	for _, m := range mechanisms {
-		if deps[internal+m] == nil {
-			t.Errorf("there is no package %s", m)
-		}
-	}
-	for leaf, imports := range deps {
-		for _, i := range imports {
-			name, within := strings.CutPrefix(leaf, internal)
-			switch {
-			case !strings.HasPrefix(i, module) || !within:
-			case slices.Contains(mechanisms, name):
-				t.Errorf("%s is a mechanism and imports %s", name, i)
-			case name == "evidence" && !slices.Contains(mechanisms, strings.TrimPrefix(i, internal)):
-				t.Errorf("evidence is a leaf and imports %s", i)
-			}
-			if strings.HasPrefix(leaf, module) && leaf != module+"/gate" && i == internal+"check" {
-				t.Errorf("%s imports check, which only the command may", leaf)
-			}
+		if there && !used {
+			t.Errorf("%s does not import %s", by, library)
 		}
 	}
 }
 
 func TestPackagesAreNouns(t *testing.T) {
-	for _, p := range goList(t, "./...") {
+	for _, p := range goList(t) {
 		for _, name := range []string{p.Name, path.Base(p.ImportPath)} {
 			if slices.Contains([]string{"utils", "util", "common", "helpers", "helper", "types", "models", "misc", "shared"}, name) {
 				t.Errorf("%s is called %q", p.ImportPath, name)
