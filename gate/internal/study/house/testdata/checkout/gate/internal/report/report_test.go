@@ -1,0 +1,9 @@
+package report
+
+import (
+	"testing"
+
+	"example.com/checkout/gate/internal/store"
+)
+
+func TestDir(t *testing.T) { store.Open("").Dir() }
