@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/montanaflynn/stats"
 )
 
 // armTail is the probability that the true median lies beyond one end of an
@@ -28,26 +26,22 @@ type ArmSummary struct {
 }
 
 // SummarizeArm summarises launches of one arm. The error wraps
-// ErrInvalidLaunch.
+// errInvalidLaunch.
 func SummarizeArm(launches []Launch, metric Metric) (ArmSummary, error) {
 	if len(launches) == 0 {
-		return ArmSummary{}, fmt.Errorf("%w: there is none", ErrInvalidLaunch)
+		return ArmSummary{}, fmt.Errorf("%w: there is none", errInvalidLaunch)
 	}
 	var values []float64
 	for i, l := range launches {
-		if err := l.Valid(); err != nil {
+		if err := l.valid(); err != nil {
 			return ArmSummary{}, fmt.Errorf("launch %d: %w", i, err)
 		}
 		values = append(values, metric.of(l))
 	}
 	slices.Sort(values)
-	median, err := stats.Median(values)
-	if err != nil {
-		return ArmSummary{}, fmt.Errorf("%w: %w", ErrInvalidLaunch, err)
-	}
 	below, bounded := signCut(len(values), armTail)
 	return ArmSummary{
-		Launches: len(values), Median: median, Bounded: bounded,
+		Launches: len(values), Median: median(values), Bounded: bounded,
 		Low: values[below], High: values[len(values)-1-below],
 	}, nil
 }

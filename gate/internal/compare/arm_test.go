@@ -53,7 +53,7 @@ func TestArmInterval(t *testing.T) {
 	if want := (ArmSummary{Launches: 12, Median: 6.5, Low: 2, High: 11, Bounded: true}); err != nil || arm != want {
 		t.Errorf("%+v, %v, want %+v", arm, err, want)
 	}
-	if _, err := SummarizeArm(nil, Typical); !errors.Is(err, ErrInvalidLaunch) {
+	if _, err := SummarizeArm(nil, Typical); !errors.Is(err, errInvalidLaunch) {
 		t.Errorf("no launches: %v", err)
 	}
 	for n, bounded := range map[int]bool{1: false, 6: false, 7: true, 8: true} {
@@ -101,36 +101,5 @@ func TestReferences(t *testing.T) {
 	two.Limits = standard(t)
 	if m := decideOne(t, two, fixed(t, 3)).Metrics[0]; m.Modes == nil || m.MDE90 == nil {
 		t.Errorf("the same launches against a base: %+v", m)
-	}
-}
-
-func TestProve(t *testing.T) {
-	rng := rand.New(rand.NewPCG(82, 0))
-	faster := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, -0.05)}
-	collapsed := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, -0.95)}
-	invalid := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{} })
-	constant := mapLaunches(faster, []Arm{Head}, func(Launch) Launch { return Launch{Typical: 5e4, Mean: 5e4} })
-	for _, c := range []struct {
-		name  string
-		e     Experiment
-		below float64
-		want  bool
-	}{
-		{"5 % faster proves 3 %", faster, -0.03, true},
-		{"but not 6 %", faster, -0.06, false},
-		{"nor 5 %", faster, -0.05, false},
-		{"a collapse proves nothing", collapsed, -0.03, false},
-		{"nor do invalid launches", invalid, -0.03, false},
-		{"nor does a constant arm", constant, -0.03, false},
-		{"nor no blocks", Experiment{Name: "k", Limits: standard(t)}, -0.03, false},
-	} {
-		if got, err := Prove(c.e, fixed(t, 3), c.below); err != nil || got != c.want {
-			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
-		}
-	}
-	for _, below := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := Prove(faster, fixed(t, 3), below); err == nil {
-			t.Errorf("an effect of %v is accepted", below)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
 func benchmarkRequest(kernels, blocks int) []Experiment {
@@ -59,16 +61,16 @@ func BenchmarkDecide1000(b *testing.B) {
 func BenchmarkExact(b *testing.B) {
 	const kernels, metrics = 10_000, 50
 	rng := rand.New(rand.NewPCG(52, 0))
-	base, head := make([]Value, kernels*metrics), make([]Value, kernels*metrics)
+	base, head := make([]evidence.Value, kernels*metrics), make([]evidence.Value, kernels*metrics)
 	for i := range base {
-		base[i], head[i] = Known(float64(rng.IntN(256))), Known(float64(rng.IntN(256)))
+		base[i], head[i] = exactly(float64(rng.IntN(256))), exactly(float64(rng.IntN(256)))
 	}
 	b.ReportAllocs()
 	defer reportCPU(b)()
 	for b.Loop() {
 		worse := 0
 		for i := range base {
-			if w, ok := Exact(base[i], head[i]).Worsening(Relative, LowerBetter); ok && w > 0.01 {
+			if w, ok := Exact(base[i], head[i]).Worsening(LowerBetter); ok && w > 0.01 {
 				worse++
 			}
 		}

@@ -30,12 +30,6 @@ var armNames = map[Arm]string{Base: "base", Head: "head"}
 // String returns "base" or "head".
 func (a Arm) String() string { return nameOf(armNames, a) }
 
-// MarshalText writes the name; an unnamed arm is an error.
-func (a Arm) MarshalText() ([]byte, error) { return marshalName(armNames, a) }
-
-// UnmarshalText reads the name.
-func (a *Arm) UnmarshalText(text []byte) error { return unmarshalName(armNames, a, text) }
-
 // An Order says which arm each of the eight launches of a block runs, in time.
 type Order [blockSize]Arm
 
@@ -73,43 +67,10 @@ func orderAt(i int) Order {
 	return Order{}
 }
 
-// Valid reports whether an order holds four launches of each arm.
-func (o Order) Valid() error {
-	count := map[Arm]int{}
-	for _, a := range o {
-		count[a]++
-	}
-	if count[Base] != perArm || count[Head] != perArm {
-		return fmt.Errorf("a block needs %d launches of each arm, got %d of base and %d of head", perArm, count[Base], count[Head])
-	}
-	return nil
-}
-
 // A Block holds the launches of one kernel in one block, by arm.
 type Block struct {
 	Base [perArm]Launch `json:"base"`
 	Head [perArm]Launch `json:"head"`
-}
-
-// NewBlock sorts eight launches, given in time order, into their arms. An
-// invalid launch is an error that wraps ErrInvalidLaunch.
-func NewBlock(order Order, launches [blockSize]Launch) (Block, error) {
-	if err := order.Valid(); err != nil {
-		return Block{}, err
-	}
-	var b Block
-	var bases, heads int
-	for slot, l := range launches {
-		if err := l.Valid(); err != nil {
-			return Block{}, fmt.Errorf("launch %d (%s): %w", slot, order[slot], err)
-		}
-		if order[slot] == Base {
-			b.Base[bases], bases = l, bases+1
-		} else {
-			b.Head[heads], heads = l, heads+1
-		}
-	}
-	return b, nil
 }
 
 // valid reports the first launch of a block in which a metric cannot be used.

@@ -1,9 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/montanaflynn/stats"
@@ -47,9 +47,9 @@ type Calibration struct {
 
 // Calibrate evaluates an A/A run of at least ten blocks. Tests is the number
 // of (kernel, metric) pairs that a pull request is expected to hold. The error
-// wraps ErrInvalidLaunch where a time cannot be used.
+// wraps errInvalidLaunch where a time cannot be used.
 func Calibrate(blocks []AABlock, limits Limits, plan Plan, tests int) (Calibration, error) {
-	if err := errorsFirst(limits.Valid(), plan.Valid()); err != nil {
+	if err := cmp.Or(limits.Valid(), plan.Valid()); err != nil {
 		return Calibration{}, err
 	}
 	if len(blocks) < FewestCalibrationBlocks || len(blocks) > maxBlocks {
@@ -65,19 +65,9 @@ func Calibrate(blocks []AABlock, limits Limits, plan Plan, tests int) (Calibrati
 	c := Calibration{Launches: blockSize * len(blocks)}
 	c.SigmaTypical, c.SigmaMean = sigma(centred(launches, Typical)), sigma(centred(launches, Mean))
 	c.batches(blocks)
-	c.Modes = findModes(split(launches, identityOrder()), Typical)
+	c.Modes = modesOf(alternate(launches, Typical))
 	c.detect(launches, limits, plan, tests)
 	return c, nil
-}
-
-// errorsFirst returns the first error.
-func errorsFirst(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // summarizeAA reduces every launch of an A/A run.
@@ -176,55 +166,13 @@ func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan P
 	}
 }
 
-// identityOrder is base and head in turns; for an A/A run any order will do.
-func identityOrder() Order {
-	var o Order
-	for slot := range o {
-		o[slot] = Base
-		if slot%2 == 1 {
-			o[slot] = Head
+// alternate deals the launches of every block to two arms in turns; for an A/A
+// run any order will do.
+func alternate(blocks [][blockSize]Launch, m Metric) (base, head []float64) {
+	for _, b := range blocks {
+		for slot := 0; slot < blockSize; slot += 2 {
+			base, head = append(base, m.of(b[slot])), append(head, m.of(b[slot+1]))
 		}
 	}
-	return o
-}
-
-// split assigns the launches of every block to arms by one order.
-func split(launches [][blockSize]Launch, order Order) []Block {
-	blocks := make([]Block, len(launches))
-	for i, b := range launches {
-		blocks[i], _ = NewBlock(order, b) // summaries are valid by construction
-	}
-	return blocks
-}
-
-// SelfTest labels the launches of an A/A run anew, decides, and counts the red
-// decisions: a share above alpha would refute the procedure on this machine.
-// It returns how many of the decisions were red.
-func SelfTest(blocks []AABlock, limits Limits, plan Plan, tests, decisions int, seed uint64) (int, error) {
-	if err := errorsFirst(limits.Valid(), plan.Valid()); err != nil {
-		return 0, err
-	}
-	if tests < 1 || decisions < 1 {
-		return 0, fmt.Errorf("a self-test needs at least one test and one decision, got %d and %d", tests, decisions)
-	}
-	launches, err := summarizeAA(blocks)
-	if err != nil {
-		return 0, err
-	}
-	if len(launches)*perArm < plan.Looks[0].Pairs {
-		return 0, fmt.Errorf("a self-test needs %d pairs for the first look, got %d", plan.Looks[0].Pairs, len(launches)*perArm)
-	}
-	rng := rand.New(rand.NewPCG(seed, 0))
-	red := 0
-	for range decisions {
-		relabelled := make([]Block, len(launches))
-		for i, b := range launches {
-			relabelled[i], _ = NewBlock(orderAt(rng.IntN(orders)), b)
-		}
-		t := newTrial(Experiment{Limits: limits, Blocks: relabelled}, plan)
-		if decided(t.tests, plan.Alpha/float64(tests), plan.Beta) == Regressed {
-			red++
-		}
-	}
-	return red, nil
+	return base, head
 }

@@ -79,28 +79,8 @@ func TestCalibrateRefuses(t *testing.T) {
 		t.Error("no tests are accepted")
 	}
 	good[3][5] = nil
-	if _, err := Calibrate(good, standard(t), SequentialPlan(), 60); !errors.Is(err, ErrInvalidLaunch) {
+	if _, err := Calibrate(good, standard(t), SequentialPlan(), 60); !errors.Is(err, errInvalidLaunch) {
 		t.Errorf("a launch without batches: %v", err)
-	}
-	if _, err := SelfTest(good, standard(t), SequentialPlan(), 60, 200, 1); !errors.Is(err, ErrInvalidLaunch) {
-		t.Errorf("a self-test on it: %v", err)
-	}
-}
-
-func TestSelfTest(t *testing.T) {
-	for i, n := range noises {
-		blocks := aaBlocks(newMachine(n, rand.New(rand.NewPCG(95, uint64(i)))), 10, 8)
-		red, err := SelfTest(blocks, standard(t), SequentialPlan(), 60, 200, 1)
-		if err != nil || red > 0 {
-			t.Errorf("%s: %d of 200 relabelled A/A runs are red, %v", n.name, red, err)
-		}
-	}
-	// The check can fail: with no correction for tests and a tolerance near 0,
-	// some of 2,000 labellings of a noisy run are red, about 1 % of them.
-	blocks := aaBlocks(newMachine(noises[5], rand.New(rand.NewPCG(96, 0))), 10, 8)
-	red, err := SelfTest(blocks, Limits{Tolerance: 1e-9, Detect: 2e-9}, SequentialPlan(), 1, 2000, 1)
-	if err != nil || red == 0 || red > 2*atMost(0.01, 2000) { // two metrics
-		t.Errorf("uncorrected: %d of 2000 red, %v", red, err)
 	}
 }
 

@@ -167,7 +167,7 @@ func (d *Driver) stop() string {
 func exceeds(cost, budget float64) bool { return budget > 0 && cost > budget }
 
 // Add records a block that was measured: exactly the kernels of the step. An
-// invalid launch is an error that wraps ErrInvalidLaunch and leaves the block
+// invalid launch is an error that wraps errInvalidLaunch and leaves the block
 // pending, for Discard.
 func (d *Driver) Add(step Step, blocks map[string]Block, cost Cost) error {
 	if err := d.expect(step, cost); err != nil {

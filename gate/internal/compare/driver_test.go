@@ -2,10 +2,8 @@ package compare
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +75,7 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 		t.Errorf("spent %v s of wall time in %d blocks of 4 s", got, len(steps))
 	}
 	for i, s := range steps {
-		if s.Number != i || s.Attempt != 1 || s.Order.Valid() != nil {
+		if s.Number != i || s.Attempt != 1 || !balanced(s.Order) {
 			t.Errorf("step %d is %+v", i, s)
 		}
 	}
@@ -131,7 +129,7 @@ func TestDriverRepeatsWholeBlocks(t *testing.T) {
 		}
 		bad := normalBlocks(rng, 1, 0.003, 0)[0]
 		bad.Head[1].Typical = 0
-		if err := d.Add(step, map[string]Block{"k": bad}, Cost{}); !errors.Is(err, ErrInvalidLaunch) {
+		if err := d.Add(step, map[string]Block{"k": bad}, Cost{}); !errors.Is(err, errInvalidLaunch) {
 			t.Fatalf("a launch of 0 ns: %v", err)
 		}
 		if err := d.Discard(step, Cost{WallSeconds: 4}); err != nil {
@@ -181,58 +179,5 @@ func TestDriverRefuses(t *testing.T) {
 	}
 	if _, err := NewDriver(SequentialPlan(), Budget{Pairs: 3}, nil); err == nil {
 		t.Error("a budget below one block is accepted")
-	}
-}
-
-func TestOrders(t *testing.T) {
-	seen := map[Order]bool{}
-	for i := range orders {
-		o := orderAt(i)
-		if err := o.Valid(); err != nil {
-			t.Errorf("order %d: %v", i, err)
-		}
-		seen[o] = true
-	}
-	if len(seen) != orders {
-		t.Errorf("%d different orders, want %d", len(seen), orders)
-	}
-	const draws = 70_000
-	rng, counts := rand.New(rand.NewPCG(66, 0)), map[Order]int{}
-	for range draws {
-		o, err := NewOrder(reader{rng})
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts[o]++
-	}
-	chi := 0.0
-	for _, c := range counts {
-		chi += (float64(c) - 1000) * (float64(c) - 1000) / 1000
-	}
-	if len(counts) != orders || chi > 112 { // the 99.9 % quantile of 69 degrees of freedom
-		t.Errorf("%d orders were drawn, chi-squared %.1f", len(counts), chi)
-	}
-}
-
-func TestNewBlockSortsByArm(t *testing.T) {
-	order := Order{Head, Base, Base, Head, Head, Base, Head, Base}
-	var launches [blockSize]Launch
-	for i := range launches {
-		launches[i] = Launch{Typical: float64(i + 1), Mean: float64(i + 1)}
-	}
-	b, err := NewBlock(order, launches)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Block{Base: [4]Launch{{Typical: 2, Mean: 2}, {Typical: 3, Mean: 3}, {Typical: 6, Mean: 6}, {Typical: 8, Mean: 8}}, Head: [4]Launch{{Typical: 1, Mean: 1}, {Typical: 4, Mean: 4}, {Typical: 5, Mean: 5}, {Typical: 7, Mean: 7}}}
-	if !reflect.DeepEqual(b, want) {
-		t.Errorf("got %v, want %v", b, want)
-	}
-	if _, err := NewBlock(Order{}, launches); err == nil {
-		t.Error("an order without arms is accepted")
-	}
-	launches[3].Mean = -1
-	if _, err := NewBlock(order, launches); !errors.Is(err, ErrInvalidLaunch) || !strings.Contains(fmt.Sprint(err), "launch 3 (head)") {
-		t.Errorf("a negative time: %v", err)
 	}
 }

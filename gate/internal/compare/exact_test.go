@@ -4,38 +4,40 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
+func exactly(x float64) evidence.Value { return evidence.Of(x, "byte") }
+
+var unknown = evidence.Value{Missing: "not measured"}
+
 func TestExact(t *testing.T) {
-	unknown, nan, inf := Value{}, Known(math.NaN()), Known(math.Inf(-1))
+	nan, inf := exactly(math.NaN()), exactly(math.Inf(-1))
 	for _, c := range []struct {
 		name       string
-		base, head Value
+		base, head evidence.Value
 		state      ChangeState
 		absolute   float64
-		relative   any // a float64, or nil where it is not defined
 	}{
-		{"unchanged", Known(96), Known(96), Unchanged, 0, 0.0},
-		{"higher", Known(96), Known(168), Higher, 72, 0.75},
-		{"lower", Known(168), Known(84), Lower, -84, -0.5},
-		{"from 0", Known(0), Known(16), Higher, 16, nil},
-		{"still 0", Known(0), Known(0), Unchanged, 0, nil},
-		{"from below 0", Known(-1), Known(1), Higher, 2, nil},
-		{"no base", unknown, Known(3), NoBaseline, 0, nil},
-		{"no head", Known(3), unknown, Missing, 0, nil},
-		{"neither", unknown, unknown, Missing, 0, nil},
-		{"head NaN", Known(3), nan, NotFinite, 0, nil},
-		{"base NaN", nan, Known(3), NotFinite, 0, nil},
-		{"base infinite", inf, Known(3), NotFinite, 0, nil},
-		{"new and NaN", unknown, nan, NotFinite, 0, nil},
-		{"difference overflows", Known(-math.MaxFloat64), Known(math.MaxFloat64), NotFinite, 0, nil},
+		{"unchanged", exactly(96), exactly(96), Unchanged, 0},
+		{"higher", exactly(96), exactly(168), changed, 72},
+		{"lower", exactly(168), exactly(84), changed, -84},
+		{"from 0", exactly(0), exactly(16), changed, 16},
+		{"still 0", exactly(0), exactly(0), Unchanged, 0},
+		{"from below 0", exactly(-1), exactly(1), changed, 2},
+		{"no base", unknown, exactly(3), noBaseline, 0},
+		{"no head", exactly(3), unknown, missing, 0},
+		{"neither", unknown, unknown, missing, 0},
+		{"the head is not a number", exactly(3), nan, missing, 0},
+		{"the base is not a number", nan, exactly(3), noBaseline, 0},
+		{"base infinite", inf, exactly(3), noBaseline, 0},
+		{"new and NaN", unknown, nan, missing, 0},
+		{"difference overflows", exactly(-math.MaxFloat64), exactly(math.MaxFloat64), notFinite, 0},
 	} {
 		got := Exact(c.base, c.head)
-		if got.State != c.state || got.Absolute != c.absolute || (got.Relative == nil) != (c.relative == nil) {
-			t.Errorf("%s: %+v, want %s, %v, %v", c.name, got, c.state, c.absolute, c.relative)
-		}
-		if want, ok := c.relative.(float64); ok && got.Relative != nil && *got.Relative != want {
-			t.Errorf("%s: relative %v, want %v", c.name, *got.Relative, want)
+		if got.State != c.state || got.Absolute != c.absolute {
+			t.Errorf("%s: %+v, want %s, %v", c.name, got, c.state, c.absolute)
 		}
 		if _, err := json.Marshal(got); err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -44,28 +46,24 @@ func TestExact(t *testing.T) {
 }
 
 func TestWorsening(t *testing.T) {
-	up, from0 := Exact(Known(50), Known(55)), Exact(Known(0), Known(5))
+	up := Exact(exactly(50), exactly(55))
 	for _, c := range []struct {
 		name   string
 		change Change
-		kind   Kind
 		better Better
-		want   any
+		want   any // a float64, or nil where it is not known
 	}{
-		{"8 registers", up, Absolute, LowerBetter, 5.0},
-		{"occupancy rises", up, Points, HigherBetter, -5.0},
-		{"10 %", up, Relative, LowerBetter, *up.Relative},
-		{"relative to 0", from0, Relative, LowerBetter, nil},
-		{"absolute from 0", from0, Absolute, LowerBetter, 5.0},
-		{"unchanged at 0", Exact(Known(0), Known(0)), Relative, LowerBetter, 0.0},
-		{"no baseline", Exact(Value{}, Known(5)), Absolute, LowerBetter, nil},
-		{"missing", Exact(Known(5), Value{}), Absolute, LowerBetter, nil},
-		{"not finite", Exact(Known(5), Known(math.NaN())), Absolute, LowerBetter, nil},
-		{"nothing computed", Change{}, Absolute, LowerBetter, nil},
-		{"no direction", up, Absolute, 0, nil},
-		{"no kind", up, 0, LowerBetter, nil},
+		{"more registers", up, LowerBetter, 5.0},
+		{"occupancy rises", up, HigherBetter, -5.0},
+		{"from 0", Exact(exactly(0), exactly(5)), LowerBetter, 5.0},
+		{"unchanged at 0", Exact(exactly(0), exactly(0)), LowerBetter, 0.0},
+		{"no baseline", Exact(unknown, exactly(5)), LowerBetter, nil},
+		{"missing", Exact(exactly(5), unknown), LowerBetter, nil},
+		{"not finite", Exact(exactly(-math.MaxFloat64), exactly(math.MaxFloat64)), LowerBetter, nil},
+		{"nothing computed", Change{}, LowerBetter, nil},
+		{"no direction", up, 0, nil},
 	} {
-		got, ok := c.change.Worsening(c.kind, c.better)
+		got, ok := c.change.Worsening(c.better)
 		if want, known := c.want.(float64); ok != known || known && got != want {
 			t.Errorf("%s: %v, %v, want %v", c.name, got, ok, c.want)
 		}

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/montanaflynn/stats"
 )
 
-// ErrInvalidLaunch marks a launch whose times cannot be used: none at all, not
+// errInvalidLaunch marks a launch whose times cannot be used: none at all, not
 // finite, zero, negative or absurdly large or small. The block that holds it has to be repeated.
-var ErrInvalidLaunch = errors.New("invalid launch")
+var errInvalidLaunch = errors.New("invalid launch")
 
 // maxBatches bounds the batches of one launch; more is a malformed input.
 const maxBatches = 1 << 20
@@ -32,30 +30,22 @@ type Launch struct {
 
 // Summarize reduces the batch times of one launch (nanoseconds per call, one
 // value per graph replay) to a Launch. The lower half of an odd number of
-// batches includes the middle one. The error wraps ErrInvalidLaunch.
+// batches includes the middle one. The error wraps errInvalidLaunch.
 func Summarize(batches []float64) (Launch, error) {
 	if len(batches) == 0 {
-		return Launch{}, fmt.Errorf("%w: no batch was timed", ErrInvalidLaunch)
+		return Launch{}, fmt.Errorf("%w: no batch was timed", errInvalidLaunch)
 	}
 	if len(batches) > maxBatches {
-		return Launch{}, fmt.Errorf("%w: %d batches, at most %d are read", ErrInvalidLaunch, len(batches), maxBatches)
+		return Launch{}, fmt.Errorf("%w: %d batches, at most %d are read", errInvalidLaunch, len(batches), maxBatches)
 	}
 	for i, t := range batches {
 		if !usable(t) {
-			return Launch{}, fmt.Errorf("%w: batch %d took %v ns", ErrInvalidLaunch, i, t)
+			return Launch{}, fmt.Errorf("%w: batch %d took %v ns", errInvalidLaunch, i, t)
 		}
 	}
 	sorted := slices.Sorted(slices.Values(batches))
-	typical, err := stats.Mean(sorted[:(len(sorted)+1)/2])
-	if err != nil {
-		return Launch{}, fmt.Errorf("%w: %w", ErrInvalidLaunch, err)
-	}
-	mean, err := stats.Mean(sorted)
-	if err != nil {
-		return Launch{}, fmt.Errorf("%w: %w", ErrInvalidLaunch, err)
-	}
-	l := Launch{Typical: typical, Mean: mean, P99: percentile(sorted, 0.99)}
-	return l, l.Valid()
+	l := Launch{Typical: average(sorted[:(len(sorted)+1)/2]), Mean: average(sorted), P99: percentile(sorted, 0.99)}
+	return l, l.valid()
 }
 
 // percentile interpolates a sorted sample linearly at rank (n−1)·p, from 0.
@@ -66,13 +56,13 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
 }
 
-// Valid reports why a launch cannot be used, or nil.
-func (l Launch) Valid() error { return l.validFor([]Metric{Typical, Mean}) }
+// valid reports why a launch cannot be used, or nil.
+func (l Launch) valid() error { return l.validFor([]Metric{Typical, Mean}) }
 
 func (l Launch) validFor(metrics []Metric) error {
 	for _, m := range metrics {
 		if t := m.of(l); !usable(t) {
-			return fmt.Errorf("%w: %s is %v ns", ErrInvalidLaunch, m, t)
+			return fmt.Errorf("%w: %s is %v ns", errInvalidLaunch, m, t)
 		}
 	}
 	return nil
@@ -105,12 +95,6 @@ var metricNames = map[Metric]string{Typical: "typical", Mean: "mean", P99: "p99"
 
 // String returns "typical", "mean" or "p99".
 func (m Metric) String() string { return nameOf(metricNames, m) }
-
-// MarshalText writes the name; an unnamed metric is an error.
-func (m Metric) MarshalText() ([]byte, error) { return marshalName(metricNames, m) }
-
-// UnmarshalText reads the name.
-func (m *Metric) UnmarshalText(text []byte) error { return unmarshalName(metricNames, m, text) }
 
 // of returns the metric's value in a launch.
 func (m Metric) of(l Launch) float64 {

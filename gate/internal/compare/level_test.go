@@ -129,9 +129,7 @@ func pullRequest(t testing.TB, m *machine, plan Plan, limits Limits, kernels int
 		}
 		blocks := make(map[string]Block, len(launches))
 		for name, l := range launches {
-			if blocks[name], err = NewBlock(step.Order, *l); err != nil {
-				t.Fatal(err)
-			}
+			blocks[name] = dealt(step.Order, *l)
 		}
 		if err := d.Add(step, blocks, Cost{}); err != nil {
 			t.Fatal(err)
@@ -352,11 +350,7 @@ func machineBlocks(t testing.TB, m *machine, blocks int, effect float64) []Block
 			m.launch(m.tick(), on, times)
 			launches[slot] = summarized(t, times)
 		}
-		b, err := NewBlock(order, launches)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list[i] = b
+		list[i] = dealt(order, launches)
 	}
 	return list
 }

@@ -28,10 +28,14 @@ type Modes struct {
 	Slow *float64 `json:"slow,omitempty"`
 }
 
-// findModes looks for two modes inside either arm, so that a plain shift
-// between the arms is not taken for them; nil where there are none.
+// findModes looks for two modes in the launches of an experiment.
 func findModes(blocks []Block, m Metric) *Modes {
-	base, head := armValues(blocks, m, Base), armValues(blocks, m, Head)
+	return modesOf(armValues(blocks, m, Base), armValues(blocks, m, Head))
+}
+
+// modesOf looks for two modes inside either arm, so that a plain shift between
+// the arms is not taken for them; nil where there are none.
+func modesOf(base, head []float64) *Modes {
 	split, found := widestGap(base)
 	if inHead, ok := widestGap(head); ok && !found {
 		split, found = inHead, true
@@ -76,15 +80,8 @@ func widestGap(values []float64) (split float64, found bool) {
 // spread is the median absolute deviation relative to the median, scaled to
 // the standard deviation of a normal distribution.
 func spread(values []float64) float64 {
-	deviation, err := stats.MedianAbsoluteDeviation(values)
-	if err != nil {
-		return math.Inf(1)
-	}
-	median, err := stats.Median(values)
-	if err != nil {
-		return math.Inf(1)
-	}
-	return 1.4826 * deviation / median
+	deviation, _ := stats.MedianAbsoluteDeviation(values) // its error is for no values
+	return 1.4826 * deviation / median(values)
 }
 
 // cut separates values at a split.
@@ -101,16 +98,17 @@ func cut(values []float64, split float64) (fast, slow []float64) {
 
 // medianRatio is the effect between two groups; nil where one is empty.
 func medianRatio(base, head []float64) *float64 {
-	b, err := stats.Median(base)
-	if err != nil {
+	if len(base) == 0 || len(head) == 0 {
 		return nil
 	}
-	h, err := stats.Median(head)
-	if err != nil {
-		return nil
-	}
-	effect := h/b - 1
+	effect := median(head)/median(base) - 1
 	return &effect
+}
+
+// median is NaN of nothing.
+func median(values []float64) float64 {
+	m, _ := stats.Median(values)
+	return m
 }
 
 // fisherExact is the two-sided p value of a 2×2 table with fixed margins: the

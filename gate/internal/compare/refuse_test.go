@@ -123,7 +123,7 @@ func TestSummarize(t *testing.T) {
 		}
 	}
 	for _, batches := range [][]float64{nil, {0}, {1, -1}, {1, math.NaN()}, {math.Inf(1)}} {
-		if l, err := Summarize(batches); !errors.Is(err, ErrInvalidLaunch) {
+		if l, err := Summarize(batches); !errors.Is(err, errInvalidLaunch) {
 			t.Errorf("%v: %v and %v, want an invalid launch", batches, l, err)
 		}
 	}

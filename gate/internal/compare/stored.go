@@ -146,10 +146,10 @@ func (k Stored) metrics() []Metric { return Experiment{Metrics: k.Metrics}.metri
 // valid reports the first launch of a session that cannot be used.
 func (s Session) valid() error {
 	if len(s.Launches) < fewestLaunches {
-		return fmt.Errorf("%w: %d launches, at least %d are needed", ErrInvalidLaunch, len(s.Launches), fewestLaunches)
+		return fmt.Errorf("%w: %d launches, at least %d are needed", errInvalidLaunch, len(s.Launches), fewestLaunches)
 	}
 	for i, l := range s.Launches {
-		if err := l.Valid(); err != nil {
+		if err := l.valid(); err != nil {
 			return fmt.Errorf("launch %d: %w", i, err)
 		}
 	}
@@ -178,11 +178,7 @@ func (k Stored) metric(m Metric) StoredMetricOutcome {
 	}
 	o := StoredMetricOutcome{Metric: m, PRegressed: 1, PPass: 1}
 	o.SigmaSession, o.SigmaLaunch = sessionComponents(k.History, m)
-	mean, err := stats.Mean(history)
-	if err != nil {
-		return o
-	}
-	now := k.Now.value(m)
+	mean, now := average(history), k.Now.value(m)
 	shift := now - mean
 	o.Base, o.Head = math.Exp(mean), math.Exp(now)
 	o.Estimate, o.Low, o.High = relative(shift), relative(shift), relative(shift)

@@ -16,12 +16,6 @@ var verdictNames = map[Verdict]string{Inconclusive: "inconclusive", Regressed: "
 // String returns the verdict as a word.
 func (v Verdict) String() string { return nameOf(verdictNames, v) }
 
-// MarshalText writes the word; an unnamed verdict is an error.
-func (v Verdict) MarshalText() ([]byte, error) { return marshalName(verdictNames, v) }
-
-// UnmarshalText reads the word.
-func (v *Verdict) UnmarshalText(text []byte) error { return unmarshalName(verdictNames, v, text) }
-
 // A Reason says why a verdict is what it is, as a code.
 type Reason uint8
 
@@ -46,9 +40,3 @@ var reasonNames = map[Reason]string{
 
 // String returns the code as a word.
 func (r Reason) String() string { return nameOf(reasonNames, r) }
-
-// MarshalText writes the word; an unnamed reason is an error.
-func (r Reason) MarshalText() ([]byte, error) { return marshalName(reasonNames, r) }
-
-// UnmarshalText reads the word.
-func (r *Reason) UnmarshalText(text []byte) error { return unmarshalName(reasonNames, r, text) }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
-	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
 func applyLimit(r Rule, f *Finding) {
@@ -51,7 +50,7 @@ func (j *judge) applyRegression(r Rule, c *CaseFacts, f *Finding) {
 	if failure := arm.failure(); failure != nil {
 		f.Tool, f.Hint = !failure.Blames(), failure.Hint
 	}
-	change := compare.Exact(known(base), known(*f.Head))
+	change := compare.Exact(base, *f.Head)
 	if !base.Known() {
 		f.Reason = "the base has no figure: " + base.Missing
 		return
@@ -59,12 +58,10 @@ func (j *judge) applyRegression(r Rule, c *CaseFacts, f *Finding) {
 	f.Status, f.Reason = regression(r, change)
 }
 
-func known(v evidence.Value) compare.Value { return compare.Value{Number: v.Number, Known: v.Known()} }
-
 // regression decides how much worse is too much. A relative bound says nothing
 // about a base of 0, so there any worsening above the floor is a failure.
 func regression(r Rule, change compare.Change) (Status, string) {
-	amount, ok := change.Worsening(compare.Absolute, r.Metric.Better)
+	amount, ok := change.Worsening(r.Metric.Better)
 	if r.Metric.Either {
 		amount = math.Abs(change.Absolute)
 	}
