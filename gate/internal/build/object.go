@@ -152,9 +152,7 @@ func entriesOf(dir string, names []string) ([]string, error) {
 	}
 	var entries []string
 	for _, c := range cubins {
-		for _, e := range c.Entries {
-			entries = append(entries, e.Name)
-		}
+		entries = append(entries, c.Entries...)
 	}
 	sort.Strings(entries)
 	return entries, nil
@@ -174,8 +172,8 @@ func codeID(dir string, names, selected []string) (string, error) {
 	for _, c := range cubins {
 		var mine []string
 		for _, e := range c.Entries {
-			if wanted[e.Name] {
-				mine = append(mine, e.Name)
+			if wanted[e] {
+				mine = append(mine, e)
 			}
 		}
 		if len(mine) == 0 {

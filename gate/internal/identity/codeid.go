@@ -31,9 +31,7 @@ func (c *Cubin) CodeID(entries []string) (string, error) {
 
 func (c *Cubin) choose(entries []string) ([]int, error) {
 	if entries == nil {
-		for _, e := range c.Entries {
-			entries = append(entries, e.Name)
-		}
+		entries = c.Entries
 	}
 	if len(entries) == 0 {
 		return nil, c.image.errorf("no entry function to identify")

@@ -13,10 +13,8 @@ import (
 type Cubin struct {
 	// Arch is the architecture as nvcc spells it: "sm_90", "sm_90a".
 	Arch string
-	// Entries are the __global__ functions, sorted by name; empty in a cubin that holds device functions only.
-	Entries []Entry
-	// Functions are the mangled names of the other device functions that have a section of their own, sorted.
-	Functions []string
+	// Entries are the mangled names of the __global__ functions, sorted; none in a cubin that holds device functions only.
+	Entries []string
 
 	image       *image
 	functions   []function // in the order of the file
@@ -27,15 +25,6 @@ type Cubin struct {
 	module      []int   // sections that belong to no function
 	moduleInfo  []attribute
 	names       entryNames
-}
-
-// An Entry is one __global__ function.
-type Entry struct {
-	Name        string // mangled, as in the symbol table
-	TextBytes   int64  // size of its instructions
-	SharedBytes int64  // size of its .nv.shared section: static shared memory and what the system reserves (1,024 bytes on sm_90)
-	Registers   int    // per thread; -1 when the cubin does not say
-	MaxThreads  int    // per block, from __launch_bounds__; 0 when the cubin does not say
 }
 
 // A function is a .text section and what belongs to it.
@@ -55,10 +44,8 @@ type owner struct {
 }
 
 const (
-	textPrefix   = ".text."
-	infoPrefix   = ".nv.info."
-	sharedPrefix = ".nv.shared."
-	cudaEntry    = 0x10 // STO_CUDA_ENTRY in a symbol's st_other
+	textPrefix = ".text."
+	cudaEntry  = 0x10 // STO_CUDA_ENTRY in a symbol's st_other
 )
 
 // ReadCubin reads a cubin. The name is for messages only.
@@ -81,7 +68,13 @@ func ReadCubin(data []byte, name string) (*Cubin, error) {
 	if err := c.assignObjects(); err != nil {
 		return nil, err
 	}
-	c.list()
+	for _, f := range c.functions {
+		if f.entry {
+			c.Entries = append(c.Entries, f.name)
+		}
+	}
+	slices.Sort(c.Entries)
+	c.names = newEntryNames(c.Entries)
 	return c, nil
 }
 
@@ -174,7 +167,7 @@ func isIgnored(s *section) bool {
 }
 
 func (c *Cubin) ownerOf(name string) owner {
-	for _, p := range []string{textPrefix, infoPrefix, sharedPrefix, ".nv.local."} {
+	for _, p := range []string{textPrefix, ".nv.info.", ".nv.shared.", ".nv.local."} {
 		if rest, ok := strings.CutPrefix(name, p); ok {
 			if f, ok := c.byName[rest]; ok {
 				return owner{p, f}
@@ -224,45 +217,6 @@ func (c *Cubin) assignObjects() error {
 		})
 	}
 	return nil
-}
-
-func (c *Cubin) list() {
-	for i := range c.functions {
-		if f := &c.functions[i]; f.entry {
-			c.Entries = append(c.Entries, c.describe(f))
-		} else {
-			c.Functions = append(c.Functions, f.name)
-		}
-	}
-	slices.SortFunc(c.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
-	slices.Sort(c.Functions)
-	names := make([]string, len(c.Entries))
-	for i, e := range c.Entries {
-		names[i] = e.Name
-	}
-	c.names = newEntryNames(names)
-}
-
-func (c *Cubin) describe(f *function) Entry {
-	text := &c.image.sections[f.text]
-	e := Entry{Name: f.name, TextBytes: int64(text.size), Registers: -1}
-	if n := text.info >> 24; n > 0 { // where ptxas of CUDA 12 and earlier puts it
-		e.Registers = int(n)
-	}
-	for _, i := range f.sections {
-		if c.owners[i].prefix == sharedPrefix {
-			e.SharedBytes = int64(min(c.image.sections[i].size, 1<<40))
-		}
-	}
-	for i := range f.info {
-		switch a := &f.info[i]; {
-		case a.id == attrMaxThreads:
-			e.MaxThreads = a.threads()
-		case a.id == attrRegisterCount && len(a.symbols) == 1 && c.image.symbols[a.symbols[0]].name == f.name && len(a.value) == 4:
-			e.Registers = int(le.Uint32(a.value) & 0xffff)
-		}
-	}
-	return e
 }
 
 // arch reads the number from e_flags, whose place moved with ABI version 8 (CUDA 13), and the letter of a

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// MaxCubinBytes bounds a cubin. CUTLASS libraries with thousands of kernels stay below it.
-const MaxCubinBytes = 256 << 20
+// maxCubinBytes bounds a cubin. CUTLASS libraries with thousands of kernels stay below it.
+const maxCubinBytes = 256 << 20
 
 // An image is an ELF file read with every size checked against the file before anything is allocated. debug/elf
 // supplies the constants; its reader copies section names without a bound, so a hostile file can make it take memory
@@ -62,12 +62,12 @@ func readImage(data []byte, name string) (*image, error) {
 }
 
 func (m *image) errorf(format string, args ...any) error {
-	return &FormatError{File: m.name, Msg: fmt.Sprintf(format, args...)}
+	return &formatError{File: m.name, Msg: fmt.Sprintf(format, args...)}
 }
 
 func (m *image) readHeader(data []byte) error {
-	if len(data) > MaxCubinBytes {
-		return m.errorf("cubin of %d bytes, more than the limit of %d", len(data), MaxCubinBytes)
+	if len(data) > maxCubinBytes {
+		return m.errorf("cubin of %d bytes, more than the limit of %d", len(data), maxCubinBytes)
 	}
 	if len(data) < elfHeaderSize || !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
 		return m.errorf("not an elf file")

@@ -2,15 +2,15 @@ package identity
 
 import "fmt"
 
-// A FormatError says that a file is not what its name promises: torn, oversized, or written by a tool that is not
+// A formatError says that a file is not what its name promises: torn, oversized, or written by a tool that is not
 // known.
-type FormatError struct {
+type formatError struct {
 	File string // "" when the reader has no name
 	Line int    // 1-based; 0 in a binary file
 	Msg  string
 }
 
-func (e *FormatError) Error() string {
+func (e *formatError) Error() string {
 	switch {
 	case e.File != "" && e.Line > 0:
 		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)

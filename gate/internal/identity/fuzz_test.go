@@ -13,7 +13,7 @@ import (
 // requireFormatError: the only way to refuse a file.
 func requireFormatError(t *testing.T, err error) {
 	t.Helper()
-	var e *FormatError
+	var e *formatError
 	if !errors.As(err, &e) || e.Msg == "" {
 		t.Fatalf("error type is %T: %v", err, err)
 	}
@@ -56,8 +56,8 @@ func FuzzReadCubin(f *testing.F) {
 		}
 		var names []string
 		for _, e := range c.Entries {
-			names = append(names, e.Name)
-			if _, err := c.CodeID([]string{e.Name}); err != nil {
+			names = append(names, e)
+			if _, err := c.CodeID([]string{e}); err != nil {
 				t.Fatal(err)
 			}
 		}

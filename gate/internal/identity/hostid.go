@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// MaxSourceBytes bounds a host intermediate or a source file. The C++ headers that CUTLASS needs come to some 20 MB.
-const MaxSourceBytes = 256 << 20
+// maxSourceBytes bounds a host intermediate or a source file. The C++ headers that CUTLASS needs come to some 20 MB.
+const maxSourceBytes = 256 << 20
 
 // HostID returns the identity of the host code in nvcc's host intermediate (x.cudafe1.cpp, kept by --keep). isSystem
 // says of a file, named as the compiler named it, whether it belongs to the toolkit or the system; see SystemDirs.
 //
-// An intermediate without its generated end is a *FormatError: half of a file never has an id.
+// An intermediate without its generated end is a *formatError: half of a file never has an id.
 func HostID(r io.Reader, isSystem func(file string) bool) (string, error) {
 	data, err := readSource(r, "")
 	if err != nil {
@@ -28,12 +28,12 @@ func HostID(r io.Reader, isSystem func(file string) bool) (string, error) {
 }
 
 func readSource(r io.Reader, name string) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxSourceBytes+1))
+	data, err := io.ReadAll(io.LimitReader(r, maxSourceBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading source: %w", err)
 	}
-	if len(data) > MaxSourceBytes {
-		return nil, &FormatError{File: name, Msg: fmt.Sprintf("source of more than %d bytes", MaxSourceBytes)}
+	if len(data) > maxSourceBytes {
+		return nil, &formatError{File: name, Msg: fmt.Sprintf("source of more than %d bytes", maxSourceBytes)}
 	}
 	return data, nil
 }

@@ -109,7 +109,7 @@ func TestHostIDTorn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			id, err := HostID(strings.NewReader(c.text), recordedSystem)
-			var e *FormatError
+			var e *formatError
 			if id != "" || !errors.As(err, &e) || err.Error() != c.want {
 				t.Errorf("id %q, %v, want %s", id, err, c.want)
 			}

@@ -36,7 +36,7 @@ func newLexer(data []byte) *lexer {
 
 func (x *lexer) fail(msg string) kind {
 	if x.err == nil {
-		x.err = &FormatError{Line: x.physical, Msg: msg}
+		x.err = &formatError{Line: x.physical, Msg: msg}
 	}
 	x.pos = len(x.data)
 	return kindEnd

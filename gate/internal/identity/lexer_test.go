@@ -78,7 +78,7 @@ func TestLexerTorn(t *testing.T) {
 		{"R\"x(a)\"\n", 1, "literal without an end"},
 	} {
 		_, err := cut(c.source, false)
-		var e *FormatError
+		var e *formatError
 		if !errors.As(err, &e) || e.Line != c.line || e.Msg != c.msg {
 			t.Errorf("%q: %v, want line %d: %s", c.source, err, c.line, c.msg)
 		}

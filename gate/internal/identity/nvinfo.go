@@ -1,10 +1,7 @@
 package identity
 
-import "math"
-
 // Attributes of .nv.info that this package knows by number. Names are those that cuobjdump -elf prints.
 const (
-	attrMaxThreads      = 0x05 // EIATTR_MAX_THREADS: x, y, z
 	attrParamCBank      = 0x0a // EIATTR_PARAM_CBANK: symbol, size and offset
 	attrExterns         = 0x0f // EIATTR_EXTERNS: symbols
 	attrFrameSize       = 0x11 // EIATTR_FRAME_SIZE: symbol, bytes
@@ -79,30 +76,4 @@ func (m *image) takeSymbols(s *section, a *attribute) error {
 		a.value = a.value[4:]
 	}
 	return nil
-}
-
-// words returns the value as 32-bit numbers, or nil when it is not made of count of them.
-func (a *attribute) words(count int) []uint32 {
-	if len(a.value) != 4*count {
-		return nil
-	}
-	words := make([]uint32, count)
-	for i := range words {
-		words[i] = le.Uint32(a.value[4*i:])
-	}
-	return words
-}
-
-// threads is the product of EIATTR_MAX_THREADS, 0 for a value that makes no sense.
-func (a *attribute) threads() int {
-	product := uint64(1)
-	for _, w := range a.words(3) {
-		if product *= uint64(w); product > math.MaxInt32 {
-			return 0
-		}
-	}
-	if len(a.value) != 12 {
-		return 0
-	}
-	return int(product)
 }

@@ -20,7 +20,7 @@ func SourceHash(r io.Reader, name string) (string, error) {
 		out.token(k, text)
 	}
 	if x.err != nil {
-		e := x.err.(*FormatError)
+		e := x.err.(*formatError)
 		e.File = name
 		return "", e
 	}
