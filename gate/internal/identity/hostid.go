@@ -123,15 +123,8 @@ func (h *hostHasher) skipSystem() {
 
 func (h *hostHasher) moveTo(i int) {
 	h.lineStart = true
-	h.lines(i)
+	h.line += newlines(h.data[h.pos:i])
 	h.pos = i
-}
-
-// lines counts the lines up to i.
-func (h *hostHasher) lines(i int) {
-	n := bytes.Count(h.data[h.pos:i], []byte{'\n'})
-	h.line += n
-	h.physical += n
 }
 
 // readDirective reads the rest of a directive's line and does what it says.

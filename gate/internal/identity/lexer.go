@@ -23,7 +23,6 @@ type lexer struct {
 	data      []byte
 	pos       int
 	line      int // of pos, as the line markers count
-	physical  int // of pos, as an editor counts, 1-based
 	lineStart bool
 	directive bool
 	lenient   bool // an open quote is a character of its own, as in text that the preprocessor skips
@@ -31,21 +30,19 @@ type lexer struct {
 }
 
 func newLexer(data []byte) *lexer {
-	return &lexer{data: data, line: 1, physical: 1, lineStart: true}
+	return &lexer{data: data, line: 1, lineStart: true}
 }
 
+// fail ends the input with an error at pos.
 func (x *lexer) fail(msg string) kind {
 	if x.err == nil {
-		x.err = &formatError{Line: x.physical, Msg: msg}
+		x.err = &formatError{Line: 1 + newlines(x.data[:x.pos]), Msg: msg}
 	}
 	x.pos = len(x.data)
 	return kindEnd
 }
 
-func (x *lexer) newline() {
-	x.line++
-	x.physical++
-}
+func newlines(text []byte) int { return bytes.Count(text, []byte{'\n'}) }
 
 // next returns the next token; text is valid until the data changes, with line splices inside it removed.
 func (x *lexer) next() (k kind, text []byte) {
@@ -91,7 +88,7 @@ func (x *lexer) skipSpace() bool {
 		switch c := x.data[x.pos]; {
 		case c == '\n':
 			x.pos++
-			x.newline()
+			x.line++
 			x.lineStart = true
 			if x.directive {
 				x.directive = false
@@ -101,7 +98,7 @@ func (x *lexer) skipSpace() bool {
 			x.pos++
 		case c == '\\' && x.splice(x.pos) > 0:
 			x.pos += x.splice(x.pos)
-			x.newline()
+			x.line++
 		case c == '/':
 			if !x.comment() {
 				return false
@@ -137,7 +134,6 @@ func (x *lexer) comment() bool {
 		return false
 	}
 	x.line += splices
-	x.physical += splices
 	if x.data[i] == '/' {
 		x.lineComment(i + 1)
 		return true
@@ -147,9 +143,7 @@ func (x *lexer) comment() bool {
 		x.fail("comment without an end")
 		return false
 	}
-	n := bytes.Count(x.data[i+1:i+1+end], []byte{'\n'})
-	x.line += n
-	x.physical += n
+	x.line += newlines(x.data[i+1 : i+1+end])
 	x.pos = i + 1 + end + 2
 	return true
 }
@@ -170,7 +164,7 @@ func (x *lexer) lineComment(i int) {
 			x.pos = i
 			return
 		}
-		x.newline()
+		x.line++
 		i++
 	}
 }
@@ -223,7 +217,7 @@ func (x *lexer) word(i int, number bool) (end int, spliced bool) {
 			i += 2
 		case c == '\\' && x.splice(i) > 0:
 			i += x.splice(i)
-			x.newline()
+			x.line++
 			spliced = true
 		default:
 			return i, spliced
@@ -238,14 +232,13 @@ func (x *lexer) quoted(start, i int, quote byte) (kind, []byte) {
 	if quote == '\'' {
 		k = kindCharacter
 	}
-	first, spliced, splices := i, false, 0
+	first, splices := i, 0
 	for i++; i < len(x.data); i++ {
 		switch x.data[i] {
 		case quote:
 			x.pos = i + 1
 			x.line += splices
-			x.physical += splices
-			if spliced {
+			if splices > 0 {
 				return k, withoutSplices(x.data[start:x.pos])
 			}
 			return k, x.data[start:x.pos]
@@ -253,7 +246,6 @@ func (x *lexer) quoted(start, i int, quote byte) (kind, []byte) {
 			if n := x.splice(i); n > 0 {
 				i += n - 1
 				splices++
-				spliced = true
 			} else if i++; i < len(x.data) && x.data[i] == '\n' {
 				i--
 			}
@@ -287,9 +279,7 @@ func (x *lexer) raw(start, quote int) (kind, []byte) {
 		return x.openQuote(start, quote)
 	}
 	x.pos = body + at + len(end)
-	n := bytes.Count(x.data[start:x.pos], []byte{'\n'})
-	x.line += n
-	x.physical += n
+	x.line += newlines(x.data[start:x.pos])
 	return kindString, x.data[start:x.pos]
 }
 
