@@ -70,10 +70,7 @@ func unknownCommand(c *cli.Context, commands []*cli.Command) error {
 	for _, cmd := range commands {
 		names = append(names, cmd.Name)
 	}
-	hint := "known: " + strings.Join(names, ", ")
-	if near := yamlfile.Nearest(c.Args().First(), names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	hint := yamlfile.DidYouMean(c.Args().First(), names, "known: "+strings.Join(names, ", "))
 	return &usageError{fmt.Sprintf("there is no command %q", c.Args().First()), hint}
 }
 

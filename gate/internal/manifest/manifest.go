@@ -4,12 +4,12 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -55,15 +55,11 @@ type Dim struct {
 }
 
 func (c Case) String() string {
-	var b strings.Builder
-	b.WriteString(c.Name + "=")
+	dims := make([]string, len(c.Dims))
 	for i, d := range c.Dims {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%s:%d", d.Name, d.Size)
+		dims[i] = fmt.Sprintf("%s:%d", d.Name, d.Size)
 	}
-	return b.String()
+	return c.Name + "=" + strings.Join(dims, ",")
 }
 
 // A Set is everything that the patterns found in one tree.
@@ -109,7 +105,7 @@ func Load(root string, patterns []string) (*Set, error) {
 		}
 		set.Kernels = append(set.Kernels, k)
 	}
-	sort.Slice(set.Kernels, func(i, j int) bool { return set.Kernels[i].Name < set.Kernels[j].Name })
+	slices.SortFunc(set.Kernels, func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
 	return set, nil
 }
 
@@ -127,10 +123,7 @@ func (s *Set) Named(name string) (*Kernel, error) {
 		}
 		names = append(names, k.Name)
 	}
-	missing := &NoKernelError{Name: name}
-	if near := yamlfile.Nearest(name, names); near != "" {
-		missing.Hint = fmt.Sprintf("did you mean %q?", near)
-	}
+	missing := &NoKernelError{Name: name, Hint: yamlfile.DidYouMean(name, names, "")}
 	file := path.Join(s.base, name, "kernel.yaml")
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
 		return nil, missing
@@ -152,11 +145,7 @@ func match(root string, patterns []string) (files []string, base string, err err
 			return nil, "", fmt.Errorf("%q is not a pattern for files below the root", p)
 		}
 		if negated {
-			for f := range found {
-				if ok, _ := doublestar.Match(pattern, f); ok {
-					delete(found, f)
-				}
-			}
+			maps.DeleteFunc(found, func(f string, _ bool) bool { return doublestar.MatchUnvalidated(pattern, f) })
 			continue
 		}
 		names, err := doublestar.Glob(fsys, pattern, doublestar.WithFilesOnly())
@@ -171,11 +160,7 @@ func match(root string, patterns []string) (files []string, base string, err err
 			base, _, _ = strings.Cut(base, "/")
 		}
 	}
-	for f := range found {
-		files = append(files, f)
-	}
-	sort.Strings(files)
-	return files, base, nil
+	return slices.Sorted(maps.Keys(found)), base, nil
 }
 
 func loadOps(root, base string) ([]*Op, error) {
@@ -183,17 +168,15 @@ func loadOps(root, base string) ([]*Op, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for op.yaml: %w", err)
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	var ops []*Op
 	for _, file := range names {
 		op, err := loadOp(root, file)
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range ops {
-			if other.Name == op.Name {
-				return nil, &yamlfile.Error{File: file, Line: 1, Msg: fmt.Sprintf("op %q is already defined in %s", op.Name, other.File)}
-			}
+		if i := slices.IndexFunc(ops, func(o *Op) bool { return o.Name == op.Name }); i >= 0 {
+			return nil, &yamlfile.Error{File: file, Line: 1, Msg: fmt.Sprintf("op %q is already defined in %s", op.Name, ops[i].File)}
 		}
 		ops = append(ops, op)
 	}
@@ -257,12 +240,7 @@ func checkDims(dims []string, bad func(key, format string, args ...any) error) e
 }
 
 func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format string, args ...any) error) error {
-	names := make([]string, 0, len(cases))
-	for name := range cases {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		if !word.MatchString(name) {
 			return bad("cases."+name, "%q is not a name for a case: letters, digits, '_', '.' and '-'", name)
 		}
@@ -355,10 +333,7 @@ func (op *Op) caseNames() []string {
 }
 
 func didYouMean(word string, known []string) string {
-	if near := yamlfile.Nearest(word, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "known: " + strings.Join(known, ", ")
+	return yamlfile.DidYouMean(word, known, "known: "+strings.Join(known, ", "))
 }
 
 // ownFlags are set by gate for every kernel; a second value would move or

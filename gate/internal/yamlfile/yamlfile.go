@@ -19,8 +19,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// MaxSize bounds a file.
-const MaxSize = 1 << 20
+// maxSize bounds a file.
+const maxSize = 1 << 20
 
 // An Error is a mistake in a user's file.
 type Error struct {
@@ -48,7 +48,7 @@ func Read(path, name string, into any) (Lines, error) {
 		return nil, &Error{File: name, Msg: "cannot be read: " + reason(err)}
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, &Error{File: name, Msg: "cannot be read: " + reason(err)}
 	}
@@ -65,8 +65,8 @@ func reason(err error) string {
 
 // Decode decodes data into a pointer to a struct.
 func Decode(data []byte, name string, into any) (Lines, error) {
-	if len(data) > MaxSize {
-		return nil, &Error{File: name, Msg: fmt.Sprintf("is larger than %d bytes", MaxSize)}
+	if len(data) > maxSize {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("is larger than %d bytes", maxSize)}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
@@ -207,7 +207,7 @@ func (w *walker) structure(n *yaml.Node, t reflect.Type, path string) error {
 	return w.pairs(n, path, func(key *yaml.Node) (reflect.Type, error) {
 		ft, ok := fields[key.Value]
 		if !ok {
-			return nil, w.fail(key, fmt.Sprintf("unknown key %q", key.Value), unknownHint(key.Value, names))
+			return nil, w.fail(key, fmt.Sprintf("unknown key %q", key.Value), DidYouMean(key.Value, names, "known keys here: "+strings.Join(names, ", ")))
 		}
 		return ft, nil
 	})
@@ -262,11 +262,13 @@ func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
 	return fields, names
 }
 
-func unknownHint(key string, names []string) string {
-	if near := Nearest(key, names); near != "" {
+// DidYouMean names what a misspelt word most likely meant; where nothing is
+// near, it is otherwise.
+func DidYouMean(word string, known []string, otherwise string) string {
+	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "known keys here: " + strings.Join(names, ", ")
+	return otherwise
 }
 
 // Nearest is the known name that a misspelt one most likely meant, or "".

@@ -124,9 +124,9 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestDecodeBoundsItsInput(t *testing.T) {
-	exact := "name: " + strings.Repeat("x", MaxSize-len("name: "))
+	exact := "name: " + strings.Repeat("x", maxSize-len("name: "))
 	var r recipe
-	if _, err := Decode([]byte(exact), "f.yaml", &r); err != nil || len(r.Name) != MaxSize-6 {
+	if _, err := Decode([]byte(exact), "f.yaml", &r); err != nil || len(r.Name) != maxSize-6 {
 		t.Errorf("%d bytes: %v", len(exact), err)
 	}
 	if _, err := Decode([]byte(exact+"x"), "f.yaml", &r); err == nil || err.Error() != "f.yaml: is larger than 1048576 bytes" {
@@ -148,7 +148,7 @@ func TestReadNamesTheFileAsItIsCalled(t *testing.T) {
 		t.Errorf("a folder: %v", err)
 	}
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, make([]byte, MaxSize+5), 0o600); err != nil {
+	if err := os.WriteFile(large, make([]byte, maxSize+5), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = Read(large, "large.yaml", &r); err == nil || err.Error() != "large.yaml: is larger than 1048576 bytes" {
