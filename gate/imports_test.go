@@ -17,7 +17,7 @@ const module = "github.com/kernelgate/gate"
 // earlier lines only. A package that is not written yet may stand here.
 var order = [][]string{
 	{"ptxas", "ncu", "kernels/harness", "strictjson", "atomicfile", "disk"},
-	{"command", "yamlfile", "evidence"},
+	{"printable", "strictjson"}, {"disk"}, {"command", "yamlfile", "evidence"},
 	{"git", "gpu", "identity", "manifest", "toolchain"},
 	{"compare"},
 	{"metric"},

@@ -8,13 +8,6 @@ import (
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
-// Names of checks that others refer to.
-const (
-	nameNVCC  = "nvcc"
-	namePtxas = "ptxas"
-	nameHost  = "host compiler"
-)
-
 func (o Options) find() toolchain.Options {
 	return toolchain.Options{NVCC: o.NVCC, Env: o.Env, CacheDir: o.CacheDir}
 }
@@ -23,51 +16,54 @@ func (o Options) find() toolchain.Options {
 // CUDA compiler.
 func (o Options) compiler(ctx context.Context, r *Report) *toolchain.Toolchain {
 	const noBuild = "no kernel can be built: gate check ends with exit code 3"
-	nvcc := Check{Name: nameNVCC, Without: noBuild}
-	ptxas := Check{Name: namePtxas, Without: noBuild, Fix: "comes with nvcc"}
-	objdump := Check{Name: "cuobjdump", Without: "machine code is not shown beside a finding"}
+	nvcc := check{Name: "nvcc", Without: noBuild}
+	ptxas := check{Name: "ptxas", Without: noBuild, Fix: "comes with nvcc"}
+	objdump := check{Name: "cuobjdump", Without: "machine code is not shown beside a finding"}
 	tc, err := toolchain.FindCompiler(ctx, o.find())
 	if err != nil {
-		fail(&nvcc, err, "")
-		fail(&ptxas, err, "comes with nvcc")
+		nvcc, ptxas = nvcc.failed(err, ""), ptxas.failed(err, "comes with nvcc")
 		ptxas.Detail = "no nvcc to look beside"
-		objdump.Status, objdump.Detail, objdump.Fix = Missing, "no nvcc to look beside", "comes with gate toolchain install"
+		objdump = objdump.is(missing, ptxas.Detail)
+		objdump.Fix = "comes with gate toolchain install"
 	} else {
-		nvcc.Status, nvcc.Detail = OK, fmt.Sprintf("%s (%s) from %s: %s", tc.Version, tc.Build, tc.Source, tc.NVCC)
-		ptxas.Status, ptxas.Detail = OK, fmt.Sprintf("%s: %s", tc.PtxasBuild, tc.Ptxas)
-		objdump.Status, objdump.Detail = OK, tc.CuObjDump
+		nvcc = nvcc.is(fine, fmt.Sprintf("%s (%s) from %s: %s", tc.Version, tc.Build, tc.Source, tc.NVCC))
+		ptxas = ptxas.is(fine, fmt.Sprintf("%s: %s", tc.PtxasBuild, tc.Ptxas))
+		objdump = objdump.is(fine, tc.CuObjDump)
 		if tc.CuObjDump == "" {
-			objdump.Status, objdump.Detail = Missing, "neither beside nvcc nor on PATH"
+			objdump = objdump.is(missing, "neither beside nvcc nor on PATH")
 			objdump.Fix = "apt-get install cuda-cuobjdump-13-0 (from NVIDIA's CUDA repository)"
 		}
 	}
-	r.add(nvcc)
-	r.add(ptxas)
-	r.add(objdump)
-	r.add(o.hostCompiler(ctx))
+	r.add(nvcc, ptxas, objdump, o.hostCompiler(ctx))
 	return tc
 }
 
-func (o Options) hostCompiler(ctx context.Context) Check {
-	c := Check{Name: nameHost, Without: "nvcc cannot build: it preprocesses and compiles host code with it"}
+func (o Options) hostCompiler(ctx context.Context) check {
+	c := check{Name: "host compiler", Without: "nvcc cannot build: it preprocesses and compiles host code with it", Fix: "apt-get install g++"}
 	host, err := toolchain.FindHostCompiler(ctx, o.find())
 	if err != nil {
-		fail(&c, err, "apt-get install g++")
-		return c
+		return c.failed(err, c.Fix)
 	}
-	c.Status, c.Detail = OK, host.Version+": "+host.Path
-	return c
+	return c.is(fine, host.Version+": "+host.Path)
 }
 
-// fail turns an error of package toolchain into a status, its text and its
+// found notes a tool, or why there is none.
+func (c check) found(tool toolchain.Tool, err error) check {
+	if err != nil {
+		return c.failed(err, c.Fix)
+	}
+	return c.is(fine, tool.Version+": "+tool.Path)
+}
+
+// failed turns an error of package toolchain into a status, its text and its
 // advice; fix is the advice where the error has none.
-func fail(c *Check, err error, fix string) {
-	c.Status, c.Detail = Broken, err.Error()
+func (c check) failed(err error, fix string) check {
+	c = c.is(broken, err.Error())
 	var absent *toolchain.NotFoundError
 	var unusable *toolchain.UnusableError
 	switch {
 	case errors.As(err, &absent):
-		c.Status = Missing
+		c.Status = missing
 		if absent.Hint != "" {
 			fix = absent.Hint
 		}
@@ -77,4 +73,5 @@ func fail(c *Check, err error, fix string) {
 		fix = "correct or unset what names it: " + string(unusable.Source)
 	}
 	c.Fix = fix
+	return c
 }

@@ -12,7 +12,7 @@ import (
 
 // gpus examines the driver and each GPU.
 func (o Options) gpus(ctx context.Context, r *Report, cuda *toolchain.Toolchain) {
-	c := Check{
+	c := check{
 		Name:    "driver",
 		Without: "nothing is measured here: kernels are built and judged by recorded evidence",
 		Fix:     "apt-get install nvidia-open (from NVIDIA's CUDA repository); in a container: docker run --gpus all",
@@ -20,14 +20,15 @@ func (o Options) gpus(ctx context.Context, r *Report, cuda *toolchain.Toolchain)
 	devices, err := gpu.List(ctx)
 	switch {
 	case errors.Is(err, gpu.ErrNoDriver):
-		c.Status, c.Detail = Missing, err.Error()
+		c = c.is(missing, err.Error())
 	case err != nil:
-		c.Status, c.Detail, c.Fix = Broken, err.Error(), "look for Xid lines in dmesg, then reset or reboot"
+		c.Fix = "look for Xid lines in dmesg, then reset or reboot"
+		c = c.is(broken, err.Error())
 	default:
-		c.Status, c.Detail = OK, devices[0].Driver
+		c = c.is(fine, devices[0].Driver)
 		if need := tooOld(cuda, devices[0].Driver); need != "" {
-			c.Status, c.Detail = Broken, devices[0].Driver+" is "+need
 			c.Without = "what nvcc builds here does not start"
+			c = c.is(broken, devices[0].Driver+" is "+need)
 		}
 	}
 	r.add(c)
@@ -61,9 +62,9 @@ func (o Options) examineGPUs(ctx context.Context, r *Report, devices []gpu.Devic
 	}
 	processes, err := gpu.Processes(ctx)
 	for _, d := range devices {
-		g := GPU{Device: d, Status: OK, UsersKnown: err == nil}
+		g := device{Device: d, Status: fine, UsersKnown: err == nil}
 		if g.Fault = d.Fault(); g.Fault != "" {
-			g.Status = Broken
+			g.Status = broken
 		}
 		for _, p := range processes {
 			if p.UUID == d.UUID {
@@ -82,7 +83,7 @@ func (o Options) examineGPUs(ctx context.Context, r *Report, devices []gpu.Devic
 }
 
 // lines describes a GPU in words.
-func (g GPU) lines() []string {
+func (g device) lines() []string {
 	first := fmt.Sprintf("%s %s, SM %s of %s MHz, memory %s of %s MHz, %s of %s W, %s °C",
 		g.Name, g.UUID, number(g.SMClock), number(g.MaxSMClock), number(g.MemoryClock), number(g.MaxMemClock),
 		number(g.PowerDraw), number(g.PowerLimit), number(g.Temperature))
@@ -103,7 +104,7 @@ func (g GPU) lines() []string {
 	return list
 }
 
-func (g GPU) throttle() string {
+func (g device) throttle() string {
 	switch slow := g.Throttle.Slowing(); {
 	case !g.Throttle.Known:
 		return "not told by the driver"
@@ -118,7 +119,7 @@ func (g GPU) throttle() string {
 // maxShown bounds the processes named in words; JSON has all.
 const maxShown = 8
 
-func (g GPU) users() string {
+func (g device) users() string {
 	switch {
 	case !g.UsersKnown:
 		return "not told by the driver"

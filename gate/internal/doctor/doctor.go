@@ -5,48 +5,55 @@ package doctor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/gpu"
 )
 
-// Schema names the form of a Report in JSON.
-const Schema = "gate.doctor/1"
+// schema names the form of a Report in JSON.
+const schema = "gate.doctor/1"
 
-// A Status is what was found.
-type Status string
+// A state is what was found.
+type state string
 
 // The words for what was found.
 const (
-	OK      Status = "ok"
-	Missing Status = "missing" // not there
-	Broken  Status = "broken"  // there, and does not work
-	Unknown Status = "unknown" // cannot be told from here
+	fine    state = "ok"
+	missing state = "missing" // not there
+	broken  state = "broken"  // there, and does not work
+	unknown state = "unknown" // cannot be told from here
 )
 
 // Options says what to look at.
 type Options struct {
 	Env         func(string) string     // the environment; nil is an empty one
 	NVCC        string                  // the user's flag, "" when not given
-	CacheDir    string                  // gate's cache; "" means none
+	CacheDir    string                  // gate's cache
 	PolicyPath  string                  // policies.yaml
 	StorePath   string                  // a folder or URL
-	CheckPolicy func(path string) error // reads the policy file; nil leaves its content unread
+	CheckPolicy func(path string) error // reads the policy file
 	LockDir     string                  // "" is gpu.LockDir
 }
 
-// A Check is one thing that gate uses.
-type Check struct {
+// A check is one thing that gate uses.
+type check struct {
 	Name    string `json:"name"`
-	Status  Status `json:"status"`
+	Status  state  `json:"status"`
 	Detail  string `json:"detail"`            // what was found, or how it fails
 	Without string `json:"without,omitempty"` // what does not work, unless Status is OK
 	Fix     string `json:"fix,omitempty"`     // the command that gets it, unless Status is OK
 }
 
-// A GPU is a device with the others that use it.
-type GPU struct {
+// is notes what was found.
+func (c check) is(s state, detail string) check {
+	c.Status, c.Detail = s, detail
+	return c
+}
+
+// A device is a GPU with the others that use it.
+type device struct {
 	gpu.Device
-	Status     Status        `json:"status"`
+	Status     state         `json:"status"`
 	Fault      string        `json:"fault,omitempty"` // why Status is not OK
 	Processes  []gpu.Process `json:"processes"`       // nil when UsersKnown is false
 	UsersKnown bool          `json:"processes_known"`
@@ -56,38 +63,40 @@ type GPU struct {
 
 // A Report is the state of a machine.
 type Report struct {
-	Schema string  `json:"schema"`
-	Checks []Check `json:"checks"`
-	GPUs   []GPU   `json:"gpus"` // by index; empty without a working driver
+	Schema string   `json:"schema"`
+	Checks []check  `json:"checks"`
+	GPUs   []device `json:"gpus"` // by index; empty without a working driver
 }
 
 // Ready says whether kernels can be built here, without which no command of
 // gate does anything useful.
 func (r Report) Ready() bool {
-	need := map[string]bool{nameNVCC: true, namePtxas: true, nameHost: true}
+	here, needed := 0, []string{"nvcc", "ptxas", "host compiler"}
 	for _, c := range r.Checks {
-		if c.Status == OK {
-			delete(need, c.Name)
+		if c.Status == fine && slices.Contains(needed, c.Name) {
+			here++
 		}
 	}
-	return len(need) == 0
+	return here == len(needed)
 }
 
 // Examine looks at everything. What fails becomes part of the report.
 func Examine(ctx context.Context, o Options) Report {
-	r := Report{Schema: Schema, GPUs: []GPU{}}
+	r := Report{Schema: schema, GPUs: []device{}}
 	cuda := o.compiler(ctx, &r)
 	o.profilers(ctx, &r, cuda)
 	o.gpus(ctx, &r, cuda)
-	o.files(&r)
+	r.add(o.policy(), o.store(), o.cache())
 	o.programs(ctx, &r)
 	return r
 }
 
-// add notes a check; one that is well needs no advice.
-func (r *Report) add(c Check) {
-	if c.Status == OK {
-		c.Without, c.Fix = "", ""
+// add notes checks; one that is well needs no advice.
+func (r *Report) add(checks ...check) {
+	for _, c := range checks {
+		if c.Status == fine {
+			c.Without, c.Fix = "", ""
+		}
+		r.Checks = append(r.Checks, c)
 	}
-	r.Checks = append(r.Checks, c)
 }

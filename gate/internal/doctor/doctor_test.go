@@ -87,7 +87,7 @@ func (m machine) examine(change func(*Options)) Report {
 		Env: func(name string) string {
 			return map[string]string{"PATH": m.path("bin"), "CUDA_HOME": m.path("cuda")}[name]
 		},
-		CacheDir: m.path("cache"), PolicyPath: m.path("policies.yaml"), StorePath: m.path("store"), LockDir: m.path("locks"),
+		CheckPolicy: func(string) error { return nil }, CacheDir: m.path("cache"), PolicyPath: m.path("policies.yaml"), StorePath: m.path("store"), LockDir: m.path("locks"),
 	}
 	if change != nil {
 		change(&o)
@@ -95,7 +95,7 @@ func (m machine) examine(change func(*Options)) Report {
 	return Examine(context.Background(), o)
 }
 
-func find(t *testing.T, r Report, name string) Check {
+func find(t *testing.T, r Report, name string) check {
 	t.Helper()
 	for _, c := range r.Checks {
 		if c.Name == name {
@@ -103,7 +103,7 @@ func find(t *testing.T, r Report, name string) Check {
 		}
 	}
 	t.Fatalf("no check is named %q", name)
-	return Check{}
+	return check{}
 }
 
 func TestEverythingIsHere(t *testing.T) {
@@ -113,14 +113,14 @@ func TestEverythingIsHere(t *testing.T) {
 		if c.Name == "performance counters" {
 			continue // the kernel's files cannot be faked from here
 		}
-		if c.Status != OK || c.Without != "" || c.Fix != "" || c.Detail == "" {
+		if c.Status != fine || c.Without != "" || c.Fix != "" || c.Detail == "" {
 			t.Errorf("%+v", c)
 		}
 	}
 	if len(r.Checks) != 14 || !r.Ready() {
 		t.Errorf("%d checks, want 14; ready: %v", len(r.Checks), r.Ready())
 	}
-	if len(r.GPUs) != 1 || r.GPUs[0].Status != OK || len(r.GPUs[0].Processes) != 1 || r.GPUs[0].Processes[0].Name != "/opt/other, job" || r.GPUs[0].LockedBy != "" {
+	if len(r.GPUs) != 1 || r.GPUs[0].Status != fine || len(r.GPUs[0].Processes) != 1 || r.GPUs[0].Processes[0].Name != "/opt/other, job" || r.GPUs[0].LockedBy != "" {
 		t.Errorf("GPUs: %+v", r.GPUs)
 	}
 }
@@ -128,58 +128,57 @@ func TestEverythingIsHere(t *testing.T) {
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		name, check string
-		status      Status
+		status      state
 		detail      string // in it
 		fix         string // in it
 		ready       bool
 		damage      func(machine) func(*Options)
 	}{
-		{"no nvcc", "nvcc", Missing, "no CUDA compiler", "", false, func(m machine) func(*Options) {
+		{"no nvcc", "nvcc", missing, "no CUDA compiler", "", false, func(m machine) func(*Options) {
 			return func(o *Options) { o.Env = func(n string) string { return map[string]string{"PATH": m.path("bin")}[n] } }
 		}},
-		{"CUDA_HOME is wrong", "nvcc", Broken, "/nowhere/bin/nvcc", "CUDA_HOME", false, func(m machine) func(*Options) {
+		{"CUDA_HOME is wrong", "nvcc", broken, "/nowhere/bin/nvcc", "CUDA_HOME", false, func(m machine) func(*Options) {
 			return func(o *Options) {
 				o.Env = func(n string) string {
 					return map[string]string{"PATH": m.path("bin"), "CUDA_HOME": "/nowhere"}[n]
 				}
 			}
 		}},
-		{"no ptxas", "ptxas", Broken, "", "comes with nvcc", false, func(m machine) func(*Options) { m.remove("cuda/bin/ptxas"); return nil }},
-		{"no cuobjdump", "cuobjdump", Missing, "", "cuda-cuobjdump-13-0", true, func(m machine) func(*Options) { m.remove("cuda/bin/cuobjdump"); return nil }},
-		{"no host compiler", "host compiler", Missing, "", "apt-get install g++", false, func(m machine) func(*Options) { m.remove("bin/g++"); return nil }},
-		{"host compiler fails", "host compiler", Broken, "exit status 1", "apt-get install g++", false, func(m machine) func(*Options) { m.program("bin/g++", "exit 1"); return nil }},
-		{"ncu fails", "ncu", Broken, "boom", "nsight-compute-13-0", true, func(m machine) func(*Options) { m.program("bin/ncu", "echo boom; exit 1"); return nil }},
-		{"ncu is another program", "ncu", Broken, "no line", "nsight-compute-13-0", true, func(m machine) func(*Options) { m.program("bin/ncu", "echo NeXT cube utility"); return nil }},
-		{"driver does not answer", "driver", Missing, "couldn't communicate", "nvidia-open", true, func(m machine) func(*Options) {
+		{"no ptxas", "ptxas", broken, "", "comes with nvcc", false, func(m machine) func(*Options) { m.remove("cuda/bin/ptxas"); return nil }},
+		{"no cuobjdump", "cuobjdump", missing, "", "cuda-cuobjdump-13-0", true, func(m machine) func(*Options) { m.remove("cuda/bin/cuobjdump"); return nil }},
+		{"no host compiler", "host compiler", missing, "", "apt-get install g++", false, func(m machine) func(*Options) { m.remove("bin/g++"); return nil }},
+		{"host compiler fails", "host compiler", broken, "exit status 1", "apt-get install g++", false, func(m machine) func(*Options) { m.program("bin/g++", "exit 1"); return nil }},
+		{"ncu fails", "ncu", broken, "boom", "nsight-compute-13-0", true, func(m machine) func(*Options) { m.program("bin/ncu", "echo boom; exit 1"); return nil }},
+		{"ncu is another program", "ncu", broken, "no line", "nsight-compute-13-0", true, func(m machine) func(*Options) { m.program("bin/ncu", "echo NeXT cube utility"); return nil }},
+		{"driver does not answer", "driver", missing, "couldn't communicate", "nvidia-open", true, func(m machine) func(*Options) {
 			m.program("bin/nvidia-smi", "echo \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"; exit 9")
 			return nil
 		}},
-		{"GPU lost", "driver", Broken, "GPU is lost", "Xid", true, func(m machine) func(*Options) {
+		{"GPU lost", "driver", broken, "GPU is lost", "Xid", true, func(m machine) func(*Options) {
 			m.program("bin/nvidia-smi", "echo 'Unable to determine the device handle for GPU0: GPU is lost.' >&2; exit 15")
 			return nil
 		}},
-		{"driver too old", "driver", Broken, "older than 580", "nvidia-open", true, func(m machine) func(*Options) {
+		{"driver too old", "driver", broken, "older than 580", "nvidia-open", true, func(m machine) func(*Options) {
 			m.smi(strings.ReplaceAll(smiRow, "580.159.03", "570.86.10"), "")
 			return nil
 		}},
-		{"no policy", "policy", Missing, "does not exist", "gate init", true, func(m machine) func(*Options) { m.remove("policies.yaml"); return nil }},
-		{"policy is wrong", "policy", Broken, "policies.yaml:3: unknown key", "correct", true, func(m machine) func(*Options) {
+		{"no policy", "policy", missing, "does not exist", "gate init", true, func(m machine) func(*Options) { m.remove("policies.yaml"); return nil }},
+		{"policy is wrong", "policy", broken, "policies.yaml:3: unknown key", "correct", true, func(m machine) func(*Options) {
 			return func(o *Options) {
 				o.CheckPolicy = func(string) error { return errors.New("policies.yaml:3: unknown key") }
 			}
 		}},
-		{"policy is a folder", "policy", Broken, "is no file", "", true, func(m machine) func(*Options) { return func(o *Options) { o.PolicyPath = m.path("store") } }},
-		{"no policy named", "policy", Missing, "", "gate init", true, func(m machine) func(*Options) { return func(o *Options) { o.PolicyPath = "" } }},
-		{"no store", "store", Missing, "does not exist", "gate baseline record", true, func(m machine) func(*Options) { m.remove("store"); return nil }},
-		{"store is empty", "store", Missing, "is empty", "gate baseline record", true, func(m machine) func(*Options) { m.remove("store/evidence.json"); return nil }},
-		{"store is a file", "store", Broken, "", "", true, func(m machine) func(*Options) { return func(o *Options) { o.StorePath = m.path("policies.yaml") } }},
-		{"store is far away", "store", Unknown, "was not asked", "gate baseline list", true, func(m machine) func(*Options) { return func(o *Options) { o.StorePath = "s3://user:secret@bucket/x" } }},
-		{"cache cannot be made", "cache", Broken, "", "GATE_CACHE", true, func(m machine) func(*Options) {
+		{"policy is a folder", "policy", broken, "is no file", "", true, func(m machine) func(*Options) { return func(o *Options) { o.PolicyPath = m.path("store") } }},
+		{"no store", "store", missing, "does not exist", "gate baseline record", true, func(m machine) func(*Options) { m.remove("store"); return nil }},
+		{"store is empty", "store", missing, "is empty", "gate baseline record", true, func(m machine) func(*Options) { m.remove("store/evidence.json"); return nil }},
+		{"store is a file", "store", broken, "", "", true, func(m machine) func(*Options) { return func(o *Options) { o.StorePath = m.path("policies.yaml") } }},
+		{"store is far away", "store", unknown, "was not asked", "gate baseline list", true, func(m machine) func(*Options) { return func(o *Options) { o.StorePath = "s3://user:secret@bucket/x" } }},
+		{"cache cannot be made", "cache", broken, "", "GATE_CACHE", true, func(m machine) func(*Options) {
 			return func(o *Options) { o.CacheDir = m.path("bin/g++/cache") }
 		}},
-		{"no git", "git", Missing, "", "apt-get install git", true, func(m machine) func(*Options) { m.remove("bin/git"); return nil }},
-		{"no python", "python3", Missing, "", "python3-pip", true, func(m machine) func(*Options) { m.remove("bin/python3"); return nil }},
-		{"no pip", "pip", Missing, "No module named pip", "python3-pip", true, func(m machine) func(*Options) {
+		{"no git", "git", missing, "", "apt-get install git", true, func(m machine) func(*Options) { m.remove("bin/git"); return nil }},
+		{"no python", "python3", missing, "", "python3-pip", true, func(m machine) func(*Options) { m.remove("bin/python3"); return nil }},
+		{"no pip", "pip", missing, "No module named pip", "python3-pip", true, func(m machine) func(*Options) {
 			m.program("bin/python3", "[ \"$1\" = --version ] || { echo No module named pip; exit 1; }; echo Python 3")
 			return nil
 		}},
@@ -229,8 +228,8 @@ func TestProcessesNotTold(t *testing.T) {
 func TestCounters(t *testing.T) {
 	for _, c := range []struct {
 		allowed, known bool
-		want           Status
-	}{{true, true, OK}, {false, true, Missing}, {false, false, Unknown}} {
+		want           state
+	}{{true, true, fine}, {false, true, missing}, {false, false, unknown}} {
 		got := counters(c.allowed, c.known)
 		if got.Status != c.want || !strings.Contains(got.Without, "ERR_NVGPUCTRPERM") {
 			t.Errorf("%v: %+v", c, got)
@@ -263,14 +262,14 @@ func sample() Report {
 	}
 	lost := gpu.Device{Index: 1, UUID: "GPU-00000000-7d0e-4b6a-9c55-0a1b2c3d4e5f", Name: "NVIDIA H200", Driver: "580.159.03", MIG: gpu.Absent, Persistence: gpu.Absent,
 		PowerDraw: gpu.Reading{Why: "GPU is lost"}}
-	r := Report{Schema: Schema, GPUs: []GPU{
-		{Device: busy, Status: OK, UsersKnown: true, LockedBy: "process 12 (gate check)", Processes: []gpu.Process{
+	r := Report{Schema: schema, GPUs: []device{
+		{Device: busy, Status: fine, UsersKnown: true, LockedBy: "process 12 (gate check)", Processes: []gpu.Process{
 			{UUID: uuid, PID: 4711, Name: "a\x1b[31m\nmissing  nvcc", Memory: known(512)}, {UUID: uuid, PID: 4712}}},
-		{Device: lost, Status: Broken, Fault: "GPU is lost", LockError: "permission denied"},
+		{Device: lost, Status: broken, Fault: "GPU is lost", LockError: "permission denied"},
 	}}
-	r.add(Check{Name: nameNVCC, Status: OK, Detail: "13.0.88", Without: "dropped", Fix: "dropped"})
-	r.add(Check{Name: "driver", Status: OK, Detail: "580.159.03"})
-	r.add(Check{Name: "store", Status: Unknown, Detail: "s3://bucket\nok nvcc", Without: "no evidence", Fix: "gate baseline list"})
+	r.add(check{Name: "nvcc", Status: fine, Detail: "13.0.88", Without: "dropped", Fix: "dropped"})
+	r.add(check{Name: "driver", Status: fine, Detail: "580.159.03"})
+	r.add(check{Name: "store", Status: unknown, Detail: "s3://bucket\nok nvcc", Without: "no evidence", Fix: "gate baseline list"})
 	return r
 }
 
@@ -319,7 +318,7 @@ type failingWriter struct{}
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestManyUsersAreCounted(t *testing.T) {
-	g := GPU{UsersKnown: true, Processes: make([]gpu.Process, 100)}
+	g := device{UsersKnown: true, Processes: make([]gpu.Process, 100)}
 	if got := g.users(); !strings.HasSuffix(got, "; and 92 more") {
 		t.Errorf("got %s", got)
 	}

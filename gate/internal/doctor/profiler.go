@@ -14,19 +14,14 @@ func (o Options) profilers(ctx context.Context, r *Report, cuda *toolchain.Toolc
 	if cuda != nil {
 		suffix = packageSuffix(cuda.Version)
 	}
-	for _, c := range []Check{
+	for _, c := range []check{
 		{Name: "ncu", Without: "no ncu.* metric is collected: rules about them stay inconclusive",
 			Fix: "apt-get install cuda-nsight-compute-" + suffix + " (from NVIDIA's CUDA repository)"},
 		{Name: "compute-sanitizer", Without: "kernels are not searched for races and out-of-bounds accesses",
 			Fix: "apt-get install cuda-sanitizer-" + suffix + " (from NVIDIA's CUDA repository)"},
 	} {
 		tool, err := toolchain.FindTool(ctx, c.Name, o.find())
-		if err != nil {
-			fail(&c, err, c.Fix)
-		} else {
-			c.Status, c.Detail = OK, fmt.Sprintf("%s: %s", tool.Version, tool.Path)
-		}
-		r.add(c)
+		r.add(c.found(tool, err))
 	}
 	r.add(counters(gpu.ProfilingAllowed()))
 }
@@ -41,8 +36,8 @@ func packageSuffix(version string) string {
 }
 
 // counters says whether ncu may read the hardware's counters.
-func counters(allowed, known bool) Check {
-	c := Check{
+func counters(allowed, known bool) check {
+	c := check{
 		Name:    "performance counters",
 		Without: "ncu ends with ERR_NVGPUCTRPERM: no ncu.* metric is collected",
 		Fix: "run gate with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or open the counters to all users: " +
@@ -50,12 +45,10 @@ func counters(allowed, known bool) Check {
 	}
 	switch {
 	case !known:
-		c.Status, c.Detail = Unknown, "the driver's settings cannot be read here"
 		c.Without = "where they are closed, ncu ends with ERR_NVGPUCTRPERM"
+		return c.is(unknown, "the driver's settings cannot be read here")
 	case allowed:
-		c.Status, c.Detail = OK, "this process may read them"
-	default:
-		c.Status, c.Detail = Missing, "the driver keeps them for administrators (NVreg_RestrictProfilingToAdminUsers)"
+		return c.is(fine, "this process may read them")
 	}
-	return c
+	return c.is(missing, "the driver keeps them for administrators (NVreg_RestrictProfilingToAdminUsers)")
 }

@@ -43,6 +43,6 @@ func (r Report) writeGPUs(b *strings.Builder) {
 	}
 }
 
-func row(b *strings.Builder, status Status, name, text string) {
+func row(b *strings.Builder, status state, name, text string) {
 	fmt.Fprintf(b, "%-8s %-*s %s\n", status, nameWidth, name, printable.Line(text))
 }
