@@ -7,7 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/kernelgate/gate/gate/internal/check"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/store"
 )
@@ -44,11 +46,19 @@ func storeFolder(c *cli.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return check.StoreDir(c.Context, check.Options{Dir: dir, Policy: c.String("policy")})
+		root, path, name, err := project.Find(c.Context, project.Options{Dir: dir, Policy: c.String("policy")})
+		if err != nil {
+			return "", err
+		}
+		p, err := policy.Read(path, name)
+		if err != nil {
+			return "", err
+		}
+		return project.StoreDir(root, p), nil
 	case 1:
 		return c.Args().First(), nil
 	}
-	return "", &usageError{"baseline list wants one folder at most", ""}
+	return "", exit.Usagef("", "baseline list wants one folder at most")
 }
 
 func listBaseline(c *cli.Context) error {
@@ -57,7 +67,7 @@ func listBaseline(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return &usageError{fmt.Sprintf("there is no store at %s", dir), "gate baseline record makes one"}
+		return exit.Usagef("gate baseline record makes one", "there is no store at %s", dir)
 	}
 	records, err := store.Open(dir).Records()
 	if err != nil {

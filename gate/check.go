@@ -8,8 +8,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/check"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 func checkCommand() *cli.Command {
@@ -60,11 +62,10 @@ func options(c *cli.Context, s *screen) (check.Options, error) {
 		return check.Options{}, err
 	}
 	return check.Options{
-		Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
-		NVCC: c.String("nvcc"), Store: c.String("store"),
+		Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
+			Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built},
 		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),
-		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Jobs: c.Int("jobs"),
-		Env: environment, Progress: s.step, Built: s.built, Announce: s.announce,
+		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Progress: s.step, Announce: s.announce,
 	}, sensibleLimits(c)
 }
 
@@ -87,8 +88,8 @@ func runCheck(c *cli.Context, record bool) error {
 	if err := show(c, v); err != nil {
 		return err
 	}
-	if code := v.ExitCode(); code != exitPass {
-		return verdictError(code)
+	if code := v.ExitCode(); code != exit.Pass {
+		return exit.Quiet(code)
 	}
 	return nil
 }
@@ -97,17 +98,17 @@ func runCheck(c *cli.Context, record bool) error {
 func sensibleLimits(c *cli.Context) error {
 	switch {
 	case c.Duration("hang") <= 0:
-		return &usageError{fmt.Sprintf("--hang wants a time above 0, not %s", c.Duration("hang")), ""}
+		return exit.Usagef("", "--hang wants a time above 0, not %s", c.Duration("hang"))
 	case c.Duration("wait") < 0:
-		return &usageError{fmt.Sprintf("--wait wants a time, not %s", c.Duration("wait")), ""}
+		return exit.Usagef("", "--wait wants a time, not %s", c.Duration("wait"))
 	case c.IsSet("jobs") && c.Int("jobs") < 1:
-		return &usageError{fmt.Sprintf("--jobs wants at least 1, not %d", c.Int("jobs")), ""}
+		return exit.Usagef("", "--jobs wants at least 1, not %d", c.Int("jobs"))
 	}
 	return nil
 }
 
 // show renders the verdict on standard output.
-func show(c *cli.Context, v *policy.Verdict) error {
+func show(c *cli.Context, v *verdict.Verdict) error {
 	err := report.Write(c.App.Writer, v, report.Options{Format: c.String("format"),
 		Verbose: c.Bool("verbose"), Color: colourful(c.App.Writer)})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/doctor"
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
@@ -33,7 +34,7 @@ func examine(c *cli.Context) error {
 		return err
 	}
 	if c.NArg() > 0 {
-		return &usageError{"doctor takes no argument", ""}
+		return exit.Usagef("", "doctor takes no argument")
 	}
 	cache, err := toolchain.CacheDir(environment)
 	if err != nil {
@@ -56,7 +57,7 @@ func examine(c *cli.Context) error {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if !r.Ready() {
-		return verdictError(exitTool)
+		return exit.Quiet(exit.Tool)
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/report"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 func reportCommand() *cli.Command {
@@ -24,20 +25,20 @@ func reportCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return &usageError{"report wants one verdict.json", ""}
+				return exit.Usagef("", "report wants one verdict.json")
 			}
 			if err := knownFormat(c.String("format")); err != nil {
 				return err
 			}
-			v, err := policy.ReadVerdict(c.Args().First())
+			v, err := verdict.Read(c.Args().First())
 			if err != nil {
-				return &usageError{err.Error(), "gate check --out FOLDER writes one"}
+				return exit.Usagef("gate check --out FOLDER writes one", "%s", err.Error())
 			}
 			if err := show(c, v); err != nil {
 				return err
 			}
-			if code := v.ExitCode(); code != exitPass {
-				return verdictError(code)
+			if code := v.ExitCode(); code != exit.Pass {
+				return exit.Quiet(code)
 			}
 			return nil
 		},
@@ -48,10 +49,10 @@ func knownFormat(format string) error {
 	if slices.Contains(report.Formats, format) {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("there is no format %q", format), "known: " + strings.Join(report.Formats, ", ")}
+	return exit.Usagef("known: "+strings.Join(report.Formats, ", "), "there is no format %q", format)
 }
 
-func writeVerdict(dir string, v *policy.Verdict) error {
+func writeVerdict(dir string, v *verdict.Verdict) error {
 	if dir == "" {
 		return nil
 	}

@@ -6,8 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/kernelgate/gate/gate/internal/compare"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/metric"
 )
 
 func schemaCommand() *cli.Command {
@@ -25,15 +24,8 @@ func schemaCommand() *cli.Command {
 func listMetrics(c *cli.Context) error {
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "METRIC\tUNIT\tBETTER\tTIER\tMEANING")
-	for _, m := range policy.Metrics() {
-		better := "lower"
-		switch {
-		case m.Either:
-			better = "neither"
-		case m.Better == compare.HigherBetter:
-			better = "higher"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Unit, better, m.Tier, m.Doc)
+	for _, m := range metric.All() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Unit, m.Better, m.Tier, m.Doc)
 	}
 	return w.Flush()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -26,7 +27,7 @@ func toolchainCommand() *cli.Command {
 
 func installToolchain(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return &usageError{"toolchain install takes no argument", ""}
+		return exit.Usagef("", "toolchain install takes no argument")
 	}
 	cache, err := toolchain.CacheDir(environment)
 	if err != nil {

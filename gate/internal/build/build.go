@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
@@ -56,6 +57,12 @@ func (e *CompileError) Error() string {
 type EntryError struct{ Kernel, File, Msg string }
 
 func (e *EntryError) Error() string { return fmt.Sprintf("%s: %s", e.File, e.Msg) }
+
+// ExitCode is that of a file of the user's that is invalid.
+func (e *EntryError) ExitCode() int { return exit.Usage }
+
+// Hint says nothing: the message names the patterns.
+func (e *EntryError) Hint() string { return "" }
 
 // A Builder builds kernels of one or more trees into one cache.
 type Builder struct {

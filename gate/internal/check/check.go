@@ -9,218 +9,230 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/collect"
-	"github.com/kernelgate/gate/gate/internal/git"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/judge"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // Options say what to check and how.
 type Options struct {
-	Dir      string               // where the command was started
-	Policy   string               // policies.yaml at the root when ""
-	Base     string               // a revision; "" for the default branch, "none" for no comparison
-	Kernels  []string             // patterns over kernel names; none means all
-	NVCC     string               // path of the compiler; "" to look for it
-	Cache    string               // folder; "" for the user's
-	Store    string               // folder; "" for the policy's
+	project.Options
 	Record   bool                 // write evidence into the store rather than beside the cache
 	NoGPU    bool                 // judge what is recorded, measure nothing
 	Force    bool                 // time again, unchanged kernels too: what the others measure is exact
-	GPU      string               // UUID or index; "" for the first that the policy wants
+	GPU      string               // UUID or index; "" for the first that the policy asks for
 	Wait     time.Duration        // how long to wait for a GPU that another run holds
 	Idle     time.Duration        // a harness that is silent for longer hangs
-	Jobs     int                  // parallel compilers
-	Env      func(string) string  // the environment
 	Progress func(string)         // one line of what is being done
-	Built    func(build.Result)   // every kernel that was built
-	Now      func() time.Time     // the clock, for the evidence's date
 	Announce func(notes []string) // what a reader must know first
+	Now      func() time.Time     // the clock, for the evidence's date
 }
 
-// A UsageError is a request that cannot be meant: exit 2.
-type UsageError struct{ Msg, Hint string }
+// Prepare fills in what an option leaves open, and makes the cache.
+func (o *Options) Prepare() error {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Cache == "" {
+		dir, err := toolchain.CacheDir(o.Env)
+		if err != nil {
+			return err
+		}
+		o.Cache = dir
+	}
+	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+		return fmt.Errorf("making the cache: %w", err)
+	}
+	return nil
+}
 
-func (e *UsageError) Error() string { return e.Msg }
-
-// job is one run of check.
-type job struct {
+// A run is one check: what is compared, what is asked, and what is known.
+type run struct {
 	Options
-	tree    *tree
-	tools   *toolchain.Toolchain
-	harness *collect.Harness
-	builder *build.Builder
-	stores  stores
-	built   map[slot]build.Result // the head's kernels and the references
-	kernels []*kernel
+	project *project.Project
+	shelf   *store.Shelf
+	asked   plan.Plan
+	ledger  *evidence.Ledger
 	notes   []string
 }
 
 // Run checks and returns the verdict. An error means that there is none: a
 // file of the user's is invalid, or a tool is missing.
-func Run(ctx context.Context, o Options) (*policy.Verdict, error) {
-	j := &job{Options: o}
-	if err := j.prepare(ctx); err != nil {
-		return nil, err
-	}
-	defer j.tree.close()
-	if err := j.build(ctx); err != nil {
-		return nil, err
-	}
-	if err := j.static(); err != nil {
-		return nil, err
-	}
-	machines, err := j.machines()
+func Run(ctx context.Context, o Options) (*verdict.Verdict, error) {
+	r, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.find(machines); err != nil {
-		return nil, err
+	defer r.project.Close()
+	broke := r.measure(ctx)
+	if status, _ := exit.Of(broke); broke != nil && (ctx.Err() != nil || status == exit.Usage) {
+		return nil, broke
 	}
-	measureErr := j.measure(ctx)
-	var asked *UsageError
-	if measureErr != nil && (ctx.Err() != nil || errors.As(measureErr, &asked)) {
-		return nil, measureErr
-	}
-	v, err := policy.Judge(j.tree.policy, j.facts())
+	v, err := judge.Judge(r.asked, r.ledger)
 	if err != nil {
 		return nil, err
 	}
-	j.describe(v)
-	if measureErr != nil {
-		// What was measured before the tool failed is judged all the same.
-		v.ToolFailure = true
-		v.Notes = append(v.Notes, measureErr.Error())
-	}
+	r.describe(v, broke)
 	return v, nil
 }
 
-func (j *job) prepare(ctx context.Context) error {
-	if j.Now == nil {
-		j.Now = time.Now
+// open builds both sides, asks the policy's questions, and reads what is
+// recorded.
+func open(ctx context.Context, o Options) (*run, error) {
+	if err := o.Prepare(); err != nil {
+		return nil, err
 	}
-	if j.Cache == "" {
-		dir, err := toolchain.CacheDir(j.Env)
-		if err != nil {
-			return err
-		}
-		j.Cache = dir
+	p, err := project.Open(ctx, o.Options)
+	if err != nil {
+		return nil, err
 	}
-	if err := os.MkdirAll(j.Cache, 0o755); err != nil {
-		return fmt.Errorf("making the cache: %w", err)
+	r := &run{Options: o, project: p}
+	if err := r.ask(ctx); err != nil {
+		p.Close()
+		return nil, err
 	}
-	var err error
-	if j.tree, err = openTree(ctx, j.Options); err != nil {
+	return r, nil
+}
+
+func (r *run) ask(ctx context.Context) error {
+	if r.Announce != nil && len(r.project.Differs) > 0 {
+		r.Announce(r.project.Differs)
+	}
+	subjects, ledger, err := r.project.Build(ctx)
+	if err != nil {
 		return err
 	}
-	if j.Announce != nil && len(j.tree.differ) > 0 {
-		j.Announce(j.tree.differ)
-	}
-	j.notes = append(j.notes, j.tree.notes...)
-	if j.tools, err = toolchain.Find(ctx, toolchain.Options{NVCC: j.NVCC, Env: j.Env, CacheDir: j.Cache}); err != nil {
-		j.tree.close()
+	r.shelf, r.ledger = r.openShelf(), ledger
+	known, err := r.shelf.Machines()
+	if err != nil {
 		return err
 	}
-	if j.harness, err = collect.OpenHarness(j.Cache); err != nil {
-		j.tree.close()
+	r.asked = plan.Make(r.project.Policy, subjects, plan.Options{NoBase: r.project.NoBase, LimitsOnly: r.Base == project.NoBase, Force: r.Force, Now: r.Now()})
+	if r.asked, err = r.asked.Bind(known, r.shelf.Holds); err != nil {
 		return err
 	}
-	if j.builder, err = build.New(j.tools, j.Cache, j.harness.Include); err != nil {
-		j.tree.close()
-		return err
-	}
-	j.builder.Jobs, j.builder.OnDone = j.Jobs, j.Built
-	j.stores = openStores(j.Options, j.tree)
+	r.shelf.Load(r.asked.Needs(ledger), ledger)
+	r.asked = judge.Stop(r.asked, ledger)
 	return nil
 }
 
-// StoreDir is the folder of recorded evidence that the policy of the
-// repository around dir names.
-func StoreDir(ctx context.Context, o Options) (string, error) {
-	root := o.Dir
-	repo, err := git.Open(ctx, o.Dir)
-	switch {
-	case err == nil:
-		root = repo.Root
-	case !errors.Is(err, git.ErrNoRepo):
-		return "", err
+// openShelf opens the repository's store and the user's.
+func (r *run) openShelf() *store.Shelf {
+	shared, own := store.Open(r.project.Store()), store.Open(filepath.Join(r.Cache, "evidence"))
+	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own}
+	if r.Record {
+		s.Write = shared
 	}
-	p, err := policy.Read(policyPath(o, root))
-	if err != nil {
-		return "", err
-	}
-	return storeDir(root, p), nil
-}
-
-func storeDir(root string, p *policy.Policy) string {
-	if filepath.IsAbs(p.Store) {
-		return p.Store
-	}
-	return filepath.Join(root, filepath.FromSlash(p.Store))
-}
-
-func openStores(o Options, t *tree) stores {
-	dir := o.Store
-	if dir == "" {
-		dir = storeDir(t.root, t.policy)
-	}
-	s := stores{shared: store.Open(dir), local: store.Open(filepath.Join(o.Cache, "evidence"))}
-	s.write = s.local
-	if o.Record {
-		s.write = s.shared
+	if r.Force && !r.NoGPU {
+		s.Aside = func(k evidence.Key) string {
+			if k.Tier != evidence.Latency {
+				return ""
+			}
+			return "recorded times are set aside, as asked"
+		}
 	}
 	return s
 }
 
-// build builds both trees. An error in a kernel.yaml is the user's to mend
-// before anything is judged; a kernel that does not compile is a finding.
-func (j *job) build(ctx context.Context) error {
-	head := j.builder.Build(ctx, j.tree.root, j.tree.head)
-	if err := ctx.Err(); err != nil {
+// measure fills what the ledger lacks, where this machine has a GPU that the
+// policy asks for. What was measured before an error is judged all the same.
+func (r *run) measure(ctx context.Context) error {
+	if r.asked.Next(r.ledger) == nil {
+		return nil
+	}
+	if r.NoGPU {
+		return r.because("measuring was switched off", nil)
+	}
+	bench, err := collect.Open(ctx, r.Bench(r.project, r.shelf), func(m evidence.Machine) bool { return r.asked.Wants(m, r.ledger) })
+	var none *collect.NoGPUError
+	if errors.As(err, &none) {
+		return r.because(none.Why, nil) // it judges what is recorded
+	}
+	if err != nil {
+		return r.because(err.Error(), err)
+	}
+	defer bench.Close()
+	if r.asked, err = r.asked.Move(bench.Machine, r.ledger); err != nil {
 		return err
 	}
-	for _, r := range head {
-		var entry *build.EntryError
-		if errors.As(r.Err, &entry) {
-			return r.Err
+	for err == nil {
+		r.shelf.Load(r.asked.Needs(r.ledger), r.ledger) // another run may have measured meanwhile
+		r.asked = judge.Stop(r.asked, r.ledger)
+		step := r.asked.Next(r.ledger)
+		if step == nil {
+			break
 		}
+		err = bench.Fill(ctx, *step, r.ledger)
 	}
-	j.built = map[slot]build.Result{}
-	for _, r := range slices.Concat(head, j.builder.Build(ctx, j.tree.root, j.tree.unbuilt())) {
-		j.built[slot{r.Kernel.Name, r.Arch}] = r
+	r.notes = append(r.notes, bench.Notes...)
+	if err != nil {
+		return r.because(err.Error(), err)
 	}
-	base := head
-	if j.tree.baseRoot != j.tree.root {
-		base = j.builder.Build(ctx, j.tree.baseRoot, j.tree.base)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	j.kernels = join(head, base, j.tree)
+	elsewhere := slices.DeleteFunc(r.asked.Lacks(r.ledger), func(k evidence.Key) bool { return k.At.Machine == bench.Machine.Key() })
+	r.ledger.Because("this machine is "+bench.Machine.Model(), elsewhere...)
 	return nil
 }
 
-func (j *job) static() error {
-	for _, k := range j.kernels {
-		if k.head != nil {
-			m, err := collect.Static(k.head)
-			if err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
-			k.facts.Head = m
-		}
-		if k.base != nil {
-			m, err := collect.Static(k.base)
-			if err != nil {
-				k.facts.BaseProblem = "the base's compiler log cannot be read: " + err.Error()
-				continue
-			}
-			k.facts.Old = m
-		}
+// because gives a cause to everything that was not measured.
+func (r *run) because(why string, err error) error {
+	r.ledger.Because(why, r.asked.Lacks(r.ledger)...)
+	return err
+}
+
+// Bench says on what to measure a project, and where its evidence is kept.
+func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
+	return collect.Options{GPU: o.GPU, Wait: o.Wait, Idle: o.Idle, Cache: o.Cache, Env: o.Env, Tools: p.Tools, Harness: p.Harness, Made: p.Made,
+		Commit: p.Head.Commit, Metrics: p.Policy.ProfileMetrics(), Keep: s.Keep, Progress: o.Progress, Now: o.Now,
+		Budget: compare.Budget{WallSeconds: p.Policy.Budget.Seconds(), GPUSeconds: p.Policy.GPUBudget.Seconds()}}
+}
+
+// describe adds to the verdict what was compared, and what broke.
+func (r *run) describe(v *verdict.Verdict, broke error) {
+	v.Head, v.Base, v.Reproduce = r.project.Head, r.project.Base, r.reproduce()
+	if r.project.NoBase != "" {
+		v.Base.Why = r.project.NoBase
 	}
-	return nil
+	for _, notes := range [][]string{r.project.Notes, r.notes, r.shelf.Notes} {
+		v.Notes = append(v.Notes, notes...)
+	}
+	if broke != nil {
+		v.ToolFailure = true
+		v.Notes = append(v.Notes, broke.Error())
+	}
+}
+
+// reproduce is the command that leads to this verdict again.
+func (r *run) reproduce() string {
+	words := []string{"gate", "check"}
+	if r.project.Policy.File != "policies.yaml" {
+		words = append(words, "--policy", quote(r.project.Policy.File))
+	}
+	switch {
+	case r.Base == project.NoBase:
+		words = append(words, "--base", project.NoBase)
+	case r.project.Base.Commit != "":
+		words = append(words, "--base", r.project.Base.Commit[:12])
+	}
+	for _, k := range r.Kernels {
+		words = append(words, quote(k))
+	}
+	return strings.Join(words, " ")
+}
+
+// quote writes a word as a shell reads it back.
+func quote(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-@:=+,") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

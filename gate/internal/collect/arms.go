@@ -8,7 +8,7 @@ import (
 
 // arms is what was measured of one pair.
 type arms struct {
-	pair       Pair
+	pair       pair
 	failure    *evidence.Failure
 	experiment evidence.Experiment
 	base, head bytes.Buffer // protocol lines
@@ -27,7 +27,7 @@ func (a *arms) blame(t *timing, head bool) {
 	a.failure = &f
 }
 
-func (a *arms) unit(head bool) Unit {
+func (a *arms) unit(head bool) unit {
 	if head {
 		return a.pair.Head
 	}
@@ -35,8 +35,8 @@ func (a *arms) unit(head bool) Unit {
 }
 
 // unitsOf are what a launch of one arm times, each once.
-func unitsOf(order []*arms, head bool) []Unit {
-	var units []Unit
+func unitsOf(order []*arms, head bool) []unit {
+	var units []unit
 	seen := map[string]bool{}
 	for _, a := range order {
 		if u := a.unit(head); !seen[u.run()] {

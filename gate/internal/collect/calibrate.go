@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
 // blockLaunches is the number of processes in a block.
@@ -20,7 +21,7 @@ const maxAttempts = 3
 // A calibration is an A/A run: what an experiment measures, with one artifact
 // in the place of both arms.
 type calibration struct {
-	c         *Collector
+	c         *Bench
 	series    map[string]*timing
 	discarded []evidence.Discarded
 	wall      time.Duration // of the blocks that were kept
@@ -33,7 +34,11 @@ type calibration struct {
 // record a unit, in their order. A unit that fails is taken out and the block
 // is repeated for the others. Whole blocks are kept when a later one ends the
 // run with an error.
-func (c *Collector) Calibrate(ctx context.Context, asked []Unit, blocks int) ([]*evidence.Record, error) {
+func (c *Bench) Calibrate(ctx context.Context, tasks []plan.Task, rounds int) ([]*evidence.Record, error) {
+	return c.calibrate(ctx, c.units(tasks), rounds)
+}
+
+func (c *Bench) calibrate(ctx context.Context, asked []unit, blocks int) ([]*evidence.Record, error) {
 	a := &calibration{c: c}
 	if err := a.pilot(ctx, asked); err != nil {
 		return nil, err
@@ -56,7 +61,7 @@ func (c *Collector) Calibrate(ctx context.Context, asked []Unit, blocks int) ([]
 
 // run runs blocks until there are enough. What an error leaves behind is whole
 // blocks.
-func (a *calibration) run(ctx context.Context, asked []Unit, blocks int) error {
+func (a *calibration) run(ctx context.Context, asked []unit, blocks int) error {
 	for attempt := 1; a.blocks < blocks; attempt++ {
 		units := a.left(asked)
 		if len(units) == 0 {
@@ -80,7 +85,7 @@ func (a *calibration) run(ctx context.Context, asked []Unit, blocks int) error {
 
 // pilot is the launch after which everything is in place. Its times are not
 // used.
-func (a *calibration) pilot(ctx context.Context, asked []Unit) error {
+func (a *calibration) pilot(ctx context.Context, asked []unit) error {
 	a.c.say("calibrating %d kernels, pilot", len(asked))
 	a.series = map[string]*timing{}
 	if err := a.c.launch(ctx, asked, a.series); err != nil {
@@ -95,13 +100,13 @@ func (a *calibration) pilot(ctx context.Context, asked []Unit) error {
 }
 
 // left are the units that have not failed.
-func (a *calibration) left(asked []Unit) []Unit {
-	return slices.DeleteFunc(slices.Clone(asked), func(u Unit) bool { return a.series[u.run()].failure != nil })
+func (a *calibration) left(asked []unit) []unit {
+	return slices.DeleteFunc(slices.Clone(asked), func(u unit) bool { return a.series[u.run()].failure != nil })
 }
 
 // block runs one block and keeps it, or says why it is given up: by a launch
 // that failed, the device's own words or a process that came, never by a time.
-func (a *calibration) block(ctx context.Context, units []Unit, of int) (why string, err error) {
+func (a *calibration) block(ctx context.Context, units []unit, of int) (why string, err error) {
 	start, series := time.Now(), map[string]*timing{}
 	shuffle(units)
 	for n := range blockLaunches {
@@ -139,7 +144,7 @@ func (a *calibration) block(ctx context.Context, units []Unit, of int) (why stri
 	return "", nil
 }
 
-func (a *calibration) record(u Unit) (*evidence.Record, error) {
+func (a *calibration) record(u unit) (*evidence.Record, error) {
 	t := a.series[u.run()]
 	if t.failure != nil {
 		return a.c.failed(evidence.Calibration, u, t.failure), nil
@@ -154,5 +159,5 @@ func (a *calibration) record(u Unit) (*evidence.Record, error) {
 		return nil, fmt.Errorf("%s: %w", u.run(), err)
 	}
 	r.Metrics = metrics
-	return r, a.c.Keep(r, map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+	return r, a.c.keep(r, "", map[string][]byte{"harness.jsonl": t.raw.Bytes()})
 }

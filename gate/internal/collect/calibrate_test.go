@@ -32,9 +32,9 @@ echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$runs,\"profile\":0,\"error\":0
 `
 }
 
-func launchesOf(t *testing.T, c *Collector) []string {
+func launchesOf(t *testing.T, c *Bench) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(c.Program), "launches"))
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(c.program), "launches"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func launchesOf(t *testing.T, c *Collector) []string {
 
 func TestCalibrateRunsWholeBlocks(t *testing.T) {
 	c, kept := fake(t, timesOf(""))
-	units := []Unit{unit("op/a", "small"), unit("op/b", "small"), unit("op/c", "small"), unit("op/d", "small")}
+	units := []unit{unit("op/a", "small"), unit("op/b", "small"), unit("op/c", "small"), unit("op/d", "small")}
 	records, err := c.Calibrate(context.Background(), units, 10)
 	if err != nil || len(records) != 4 || len(*kept) != 4 {
 		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
@@ -78,7 +78,7 @@ const throttled = `after=$(echo "$state" | sed 's/"throttle":\[\]/"throttle":["h
 
 func TestCalibrateDiscardsWholeBlocksByTheDevicesWords(t *testing.T) {
 	c, _ := fake(t, timesOf(`if [ $n -ge 5 ] && [ $n -le 12 ]; then `+throttled+`; fi`)) // the first block, and the second attempt at it
-	records, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small")}, 10)
+	records, err := c.Calibrate(context.Background(), []unit{unit("op/a", "small")}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestCalibrateDiscardsWholeBlocksByTheDevicesWords(t *testing.T) {
 	}
 
 	c, kept := fake(t, timesOf(throttled))
-	_, err = c.Calibrate(context.Background(), []Unit{unit("op/a", "small")}, 10)
+	_, err = c.Calibrate(context.Background(), []unit{unit("op/a", "small")}, 10)
 	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a block: the device slowed itself down: hw_thermal_slowdown") || len(*kept) != 0 {
 		t.Errorf("%v, %d kept", err, len(*kept))
 	}
@@ -109,7 +109,7 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/b", `,"class":"normal"`, "").Replace(errorLine)
 	// The fault comes in the middle of the second block.
 	c, kept := fake(t, timesOf(`case "$*" in *op/b@small*) if [ $n -ge 13 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi;; esac`))
-	records, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small"), unit("op/b", "small")}, 10)
+	records, err := c.Calibrate(context.Background(), []unit{unit("op/a", "small"), unit("op/b", "small")}, 10)
 	if err != nil || len(records) != 2 || len(*kept) != 1 {
 		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
 	}
@@ -122,7 +122,7 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	}
 
 	c, kept = fake(t, timesOf(`touch dead; `+say(configLine, fault, endLine(fault))+`exit 1`))
-	if _, err := c.Calibrate(context.Background(), []Unit{unit("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
+	if _, err := c.Calibrate(context.Background(), []unit{unit("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
 		t.Errorf("a device that is gone: %v, %d kept", err, len(*kept))
 	}
 }
@@ -131,13 +131,13 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 func TestCalibrateDiscardsABlockThatWasDisturbed(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
 	asked := 0
-	c.Processes = func(context.Context) ([]gpu.Process, error) {
+	c.processes = func(context.Context) ([]gpu.Process, error) {
 		if asked++; asked < 3 {
 			return nil, nil
 		}
 		return []gpu.Process{{UUID: "GPU-1", PID: 8, Name: "train"}}, nil
 	}
-	records, err := c.Calibrate(context.Background(), []Unit{unit("op/a", "small")}, 10)
+	records, err := c.Calibrate(context.Background(), []unit{unit("op/a", "small")}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,12 +152,12 @@ func TestCalibrateKeepsWhatItHas(t *testing.T) {
 	c, kept := fake(t, timesOf(""))
 	ctx, cancel := context.WithCancel(context.Background())
 	launches := 0
-	c.Progress = func(string) {
+	c.progress = func(string) {
 		if launches++; launches == 1+8+8+3 {
 			cancel()
 		}
 	}
-	records, err := c.Calibrate(ctx, []Unit{unit("op/a", "small")}, 10)
+	records, err := c.Calibrate(ctx, []unit{unit("op/a", "small")}, 10)
 	if !errors.Is(err, context.Canceled) || records != nil {
 		t.Errorf("%v, %v", records, err)
 	}
@@ -171,7 +171,7 @@ func TestCalibrateTellsArtifactsApart(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
 	a, b := unit("op/a", "small"), unit("op/a", "small")
 	a.Role, b.Role = "sm_90", "sm_90a"
-	records, err := c.Calibrate(context.Background(), []Unit{a, b}, 10)
+	records, err := c.Calibrate(context.Background(), []unit{a, b}, 10)
 	if err != nil || len(records) != 2 || len(records[0].Samples) != 80 || len(records[1].Samples) != 80 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}

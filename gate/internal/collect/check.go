@@ -12,11 +12,11 @@ import (
 // Check runs the correctness suite of one kernel on all its cases, in one
 // process. It returns a record for every unit; an error means that the device
 // or the harness can no longer be used.
-func (c *Collector) Check(ctx context.Context, units []Unit) ([]*evidence.Record, error) {
-	c.say("checking %s", units[0].Kernel)
-	s, end, err := c.harness(ctx, "check", units, toleranceArgs(units[0].Op)...)
+func (c *Bench) checkUnits(ctx context.Context, units []unit) ([]*evidence.Record, error) {
+	c.say("checking %s", units[0].kernel)
+	s, end, err := c.harness(ctx, "check", units, toleranceArgs(units[0].op)...)
 	if err != nil {
-		return nil, fmt.Errorf("checking %s: %w", units[0].Kernel, err)
+		return nil, fmt.Errorf("checking %s: %w", units[0].kernel, err)
 	}
 	broke := failure(s, end, s.during())
 	var records []*evidence.Record
@@ -25,7 +25,7 @@ func (c *Collector) Check(ctx context.Context, units []Unit) ([]*evidence.Record
 		r := c.checkRecord(s, u, broke)
 		unsettled = unsettled || r.Failure != nil && unsettles(r.Failure)
 		if r.Failure == nil {
-			if err := c.Keep(r, map[string][]byte{"harness.jsonl": s.raw(u.name(), u.Case.Name)}); err != nil {
+			if err := c.keep(r, "", map[string][]byte{"harness.jsonl": s.raw(u.name(), u.on.Name)}); err != nil {
 				return nil, err
 			}
 		}
@@ -49,15 +49,15 @@ func toleranceArgs(op *manifest.Op) []string {
 
 // checkRecord gathers the checks of one unit. A unit that the process never
 // came to shares the fate of the one that broke it.
-func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evidence.Record {
+func (c *Bench) checkRecord(s *stream, u unit, broke *evidence.Failure) *evidence.Record {
 	for _, m := range s.errors {
-		if m.Kernel == u.name() && m.Case == u.Case.Name || m.Kernel == "" {
+		if m.Kernel == u.name() && m.Case == u.on.Name || m.Kernel == "" {
 			return c.failed(evidence.Correctness, u, m.fault())
 		}
 	}
 	r := c.record(evidence.Correctness, u)
 	for _, m := range s.checks {
-		if m.Kernel == u.name() && m.Case == u.Case.Name {
+		if m.Kernel == u.name() && m.Case == u.on.Name {
 			r.Checks = append(r.Checks, m.Check)
 		}
 	}
@@ -66,7 +66,7 @@ func (c *Collector) checkRecord(s *stream, u Unit, broke *evidence.Failure) *evi
 		f := s.errors[0].fault()
 		f.Message = fmt.Sprintf("not reached: case %s ended the process: %s", s.errors[0].Case, f.Message)
 		return c.failed(evidence.Correctness, u, f)
-	case broke != nil && (s.last == nil || s.last.Case == u.Case.Name || len(r.Checks) == 0):
+	case broke != nil && (s.last == nil || s.last.Case == u.on.Name || len(r.Checks) == 0):
 		return c.failed(evidence.Correctness, u, broke)
 	case len(r.Checks) == 0:
 		return c.failed(evidence.Correctness, u, &evidence.Failure{Kind: evidence.Tool, Message: "the harness sent no check for this case"})

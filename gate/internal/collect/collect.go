@@ -18,46 +18,27 @@ import (
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
-// A Unit is one kernel on one case: what a record is about. Role tells apart
-// artifacts of one kernel that share a launch: builds for two architectures,
+// A unit is one kernel on one case: what a record is about. Role tells apart
+// artifacts of one kernel that share a process: builds for two architectures,
 // or a reference that is a kernel of the change as well.
-type Unit struct {
-	Kernel   string
-	Role     string
-	Op       *manifest.Op
-	Case     manifest.Case
-	Artifact *build.Artifact
-	Address  evidence.Address
+type unit struct {
+	kernel   string
+	role     string
+	op       *manifest.Op
+	on       manifest.Case
+	artifact *build.Artifact
+	address  evidence.Address
 }
 
 // name is what the harness calls the kernel.
-func (u Unit) name() string {
-	if u.Role == "" {
-		return u.Kernel
+func (u unit) name() string {
+	if u.role == "" {
+		return u.kernel
 	}
-	return u.Kernel + ":" + u.Role
+	return u.kernel + ":" + u.role
 }
 
-func (u Unit) run() string { return u.name() + "@" + u.Case.Name }
-
-// A Collector measures on one GPU. Keep receives every record as it is made.
-type Collector struct {
-	Program  string // the harness
-	Op       func(*manifest.Op) (string, error)
-	NCU      string // "" when it is not installed
-	NCUWhy   string // what to say then
-	Device   gpu.Device
-	Machine  evidence.Machine
-	Commit   string
-	Profiler string // ncu's version
-	Metrics  []string
-	Keep     func(*evidence.Record, map[string][]byte) error
-	Progress func(string)
-	Now      func() time.Time
-	Idle     time.Duration // a harness that is silent for longer hangs
-
-	Processes func(context.Context) ([]gpu.Process, error) // on all devices; nil asks the driver
-}
+func (u unit) run() string { return u.name() + "@" + u.on.Name }
 
 // defaultIdle is far above the longest silence of a kernel that works: one
 // input class of one case, the CPU's reference included.
@@ -67,36 +48,36 @@ const defaultIdle = 30 * time.Second
 // follows on it can be trusted.
 var ErrDevice = errors.New("the device does not answer")
 
-func (c *Collector) idle() time.Duration {
-	if c.Idle > 0 {
-		return c.Idle
+func (c *Bench) idle() time.Duration {
+	if c.limit > 0 {
+		return c.limit
 	}
 	return defaultIdle
 }
 
-func (c *Collector) say(format string, args ...any) {
-	if c.Progress != nil {
-		c.Progress(fmt.Sprintf(format, args...))
+func (c *Bench) say(format string, args ...any) {
+	if c.progress != nil {
+		c.progress(fmt.Sprintf(format, args...))
 	}
 }
 
-func (c *Collector) record(tier evidence.Tier, u Unit) *evidence.Record {
-	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Address: u.Address,
-		Provenance: evidence.Provenance{Recorded: c.Now().UTC().Format(time.RFC3339), Kernel: u.Kernel,
-			Commit: c.Commit, Compiler: u.Artifact.Compiler, Machine: c.Machine, Card: evidence.CardOf(c.Device.UUID)}}
+func (c *Bench) record(tier evidence.Tier, u unit) *evidence.Record {
+	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Address: u.address,
+		Provenance: evidence.Provenance{Recorded: c.now().UTC().Format(time.RFC3339), Kernel: u.kernel,
+			Commit: c.commit, Compiler: u.artifact.Compiler, Machine: c.Machine, Card: evidence.CardOf(c.device.UUID)}}
 }
 
 // failed is a record of a tier that ended without its measurement. It is
 // handed back and not kept: the next run asks again.
-func (c *Collector) failed(tier evidence.Tier, u Unit, f *evidence.Failure) *evidence.Record {
+func (c *Bench) failed(tier evidence.Tier, u unit, f *evidence.Failure) *evidence.Record {
 	r := c.record(tier, u)
 	r.Failure = f
 	return r
 }
 
 // probe asks the device for a sign of life after a kernel hung or crashed.
-func (c *Collector) probe(ctx context.Context) error {
-	r, err := c.child(command.Command{Path: c.Program, Args: []string{"device"}, Limit: time.Minute}).Run(ctx)
+func (c *Bench) probe(ctx context.Context) error {
+	r, err := c.child(command.Command{Path: c.program, Args: []string{"device"}, Limit: time.Minute}).Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,19 +102,19 @@ const harnessLimit = 30 * time.Minute
 const maxHarnessOutput = 64 << 20
 
 // child sees the one GPU that the caller has locked.
-func (c *Collector) child(program command.Command) command.Command {
+func (c *Bench) child(program command.Command) command.Command {
 	program.Most = maxHarnessOutput
-	program.Env = []string{"CUDA_VISIBLE_DEVICES=" + c.Device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
+	program.Env = []string{"CUDA_VISIBLE_DEVICES=" + c.device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
 	return program
 }
 
 // harness runs one process of the measuring program.
-func (c *Collector) harness(ctx context.Context, mode string, units []Unit, extra ...string) (*stream, command.Result, error) {
-	op, err := c.Op(units[0].Op)
+func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ...string) (*stream, command.Result, error) {
+	op, err := c.op(units[0].op)
 	if err != nil {
 		return nil, command.Result{}, err
 	}
-	program := command.Command{Path: c.Program, Args: append(harnessArgs(mode, op, units), extra...), Limit: harnessLimit, Idle: c.idle()}
+	program := command.Command{Path: c.program, Args: append(harnessArgs(mode, op, units), extra...), Limit: harnessLimit, Idle: c.idle()}
 	r, err := c.child(program).Run(ctx)
 	if err == nil && r.Over {
 		err = errors.New("the harness printed more than 64 MiB")
@@ -144,19 +125,19 @@ func (c *Collector) harness(ctx context.Context, mode string, units []Unit, extr
 	return parseStream(r.Stdout), r, nil
 }
 
-func harnessArgs(mode, op string, units []Unit) []string {
+func harnessArgs(mode, op string, units []unit) []string {
 	args := []string{mode, "--op", op}
 	cases, kernels := map[string]bool{}, map[string]bool{}
 	for _, u := range units {
-		if !cases[u.Case.Name] {
-			cases[u.Case.Name] = true
-			args = append(args, "--case", u.Case.String())
+		if !cases[u.on.Name] {
+			cases[u.on.Name] = true
+			args = append(args, "--case", u.on.String())
 		}
 	}
 	for _, u := range units {
 		if !kernels[u.name()] {
 			kernels[u.name()] = true
-			args = append(args, "--kernel", u.name()+"="+u.Artifact.Library)
+			args = append(args, "--kernel", u.name()+"="+u.artifact.Library)
 		}
 	}
 	for _, u := range units {

@@ -13,57 +13,49 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
-// A Pair is the two arms of an experiment on one case: a kernel and its base,
+// A pair is the two arms of an experiment on one case: a kernel and its base,
 // or a kernel and a reference in the base's place.
-type Pair struct {
-	Base, Head Unit
+type pair struct {
+	Base, Head unit
 	Reference  bool
 }
 
 // other names the arm that is not the head's, for messages.
-func (p Pair) other() string {
+func (p pair) other() string {
 	if p.Reference {
-		return "the reference " + p.Base.Kernel
+		return "the reference " + p.Base.kernel
 	}
 	return "the base"
 }
 
-// A Trial is one question that a policy asks of a pair's times.
-type Trial struct {
-	Name   string
-	Pair   int // index of the pair
-	Regime string
-	Metric compare.Metric
-	Limits func(base float64) (compare.Limits, error) // by the base's time, in ns
-}
-
-// experiment is one series of blocks over all pairs of a change.
+// experiment is one series of rounds over all pairs of a change.
 type experiment struct {
-	c      *Collector
-	trials []Trial
+	c      *Bench
 	arms   []*arms
+	tests  []plan.Test // those that the driver decides, in its order
 	driver *compare.Driver
 	orders bytes.Buffer // drawn orders, written down before they run
 	timed  float64      // seconds
 	guests guests
 }
 
-// Experiment times pairs in interleaved blocks of 4 + 4 fresh processes, in
-// orders drawn at random, until every trial is decided or the budget is used.
-// Units that several pairs have in common are timed once a launch. Elsewhere is
+// timeTogether times pairs in interleaved rounds of 4 + 4 fresh processes, in
+// orders drawn at random, until every test is decided or the budget is used.
+// Units that several pairs have in common are timed once a process. Elsewhere is
 // the number of tests of the same change that are judged from other records.
 // It returns one record a pair, in their order.
-func (c *Collector) Experiment(ctx context.Context, pairs []Pair, trials []Trial, budget compare.Budget, elsewhere int) ([]*evidence.Record, error) {
-	x := &experiment{c: c, trials: trials}
+func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, budget compare.Budget, elsewhere int) ([]*evidence.Record, error) {
+	x := &experiment{c: c}
 	for _, p := range pairs {
 		x.arms = append(x.arms, &arms{pair: p})
 	}
 	start := time.Now()
 	err := x.pilot(ctx)
 	if err == nil {
-		err = x.plan(budget, elsewhere)
+		err = x.plan(tests, budget, elsewhere)
 	}
 	if err == nil {
 		err = x.blocks(ctx)
@@ -94,30 +86,34 @@ func (x *experiment) pilot(ctx context.Context) error {
 	return nil
 }
 
-func (x *experiment) plan(budget compare.Budget, elsewhere int) error {
-	var targets []compare.Target
-	for _, t := range x.trials {
-		a := x.arms[t.Pair]
+// plan hands the tests to a driver. One whose pair failed already is counted and
+// not measured.
+func (x *experiment) plan(tests []plan.Test, budget compare.Budget, elsewhere int) error {
+	var asked []compare.Experiment
+	for _, t := range tests {
+		a := x.arms[t.Task]
 		if a.failure != nil {
+			elsewhere++
 			continue
 		}
-		base, err := compare.BaseTime(a.experiment.Pilot, t.Regime, t.Metric)
+		base, err := compare.BaseTime(a.experiment.Pilot, t.CacheState, t.Summary)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.pair.Base.run(), err)
 		}
-		limits, err := t.Limits(base)
+		limits, err := t.Bound.At(base)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.pair.Base.run(), err)
 		}
-		targets = append(targets, compare.Target{Name: t.Name, Limits: limits, Metrics: []compare.Metric{t.Metric}})
+		x.tests = append(x.tests, t)
+		asked = append(asked, compare.Experiment{Limits: limits, Summaries: []compare.Summary{t.Summary}})
 	}
-	if len(targets) == 0 {
+	if len(asked) == 0 {
 		return nil
 	}
-	plan := compare.SequentialPlan()
-	plan.Elsewhere = elsewhere
+	p := compare.SequentialPlan()
+	p.Elsewhere = elsewhere
 	var err error
-	x.driver, err = compare.NewDriver(plan, budget, targets)
+	x.driver, err = compare.NewDriver(p, budget, asked)
 	return err
 }
 
@@ -135,7 +131,7 @@ func (x *experiment) blocks(ctx context.Context) error {
 			x.stop(x.driver.Stopped())
 			return err
 		}
-		fmt.Fprintf(&x.orders, "%d %d %s %s\n", step.Number, step.Attempt, orderWord(step.Order), strings.ReplaceAll(strings.Join(step.Kernels, " "), "\x00", "/"))
+		fmt.Fprintf(&x.orders, "%d %d %s %s\n", step.Number, step.Attempt, orderWord(step.Order), x.names(step.Experiments))
 		if err := x.block(ctx, step); err != nil {
 			return err
 		}
@@ -152,7 +148,7 @@ func (x *experiment) stop(why string) {
 // for the others: a block is whole or it is nothing.
 func (x *experiment) block(ctx context.Context, step compare.Step) error {
 	start := time.Now()
-	order, word := x.inOrder(step.Kernels), orderWord(step.Order)
+	order, word := x.inOrder(step.Experiments), orderWord(step.Order)
 	launches, timed, err := x.launches(ctx, step, order, word)
 	if err != nil {
 		return err
@@ -202,16 +198,25 @@ func (x *experiment) launches(ctx context.Context, step compare.Step, order []*a
 	return all, timed, nil
 }
 
-// inOrder are the pairs of a step's targets, in the order drawn.
-func (x *experiment) inOrder(names []string) []*arms {
+// inOrder are the pairs of a step's tests, in the order drawn.
+func (x *experiment) inOrder(tests []int) []*arms {
 	var out []*arms
-	for _, name := range names {
-		i := slices.IndexFunc(x.trials, func(t Trial) bool { return t.Name == name })
-		if a := x.arms[x.trials[i].Pair]; !slices.Contains(out, a) {
+	for _, i := range tests {
+		if a := x.arms[x.tests[i].Task]; !slices.Contains(out, a) {
 			out = append(out, a)
 		}
 	}
 	return out
+}
+
+// names are a step's tests as the log of orders writes them.
+func (x *experiment) names(tests []int) string {
+	var words []string
+	for _, i := range tests {
+		t := x.tests[i]
+		words = append(words, fmt.Sprintf("%s/%s/%s", x.arms[t.Task].pair.Head.run(), t.CacheState, t.Summary))
+	}
+	return strings.Join(words, " ")
 }
 
 // slowing are the device's own words for clocks that it holds down by force.
@@ -249,9 +254,9 @@ func slowed(launches map[string]*timing) string {
 }
 
 func (x *experiment) dropFailed() {
-	for _, t := range x.trials {
-		if x.arms[t.Pair].failure != nil {
-			x.driver.Drop(t.Name)
+	for i, t := range x.tests {
+		if x.arms[t.Task].failure != nil {
+			x.driver.Drop(i)
 		}
 	}
 }
@@ -273,16 +278,14 @@ func (x *experiment) add(step compare.Step, word string, order []*arms, launches
 		}
 		whole[a] = b
 	}
-	blocks := map[string]compare.Block{}
-	for _, t := range x.trials {
-		if !slices.Contains(step.Kernels, t.Name) {
-			continue
-		}
-		b, err := compare.BlockOf(whole[x.arms[t.Pair]], t.Regime)
+	blocks := map[int]compare.Block{}
+	for _, i := range step.Experiments {
+		t := x.tests[i]
+		b, err := compare.BlockOf(whole[x.arms[t.Task]], t.CacheState)
 		if err != nil {
-			return fmt.Errorf("%s: %w", x.arms[t.Pair].pair.Head.run(), err)
+			return fmt.Errorf("%s: %w", x.arms[t.Task].pair.Head.run(), err)
 		}
-		blocks[t.Name] = b
+		blocks[i] = b
 	}
 	for _, a := range order {
 		a.experiment.Blocks = append(a.experiment.Blocks, whole[a])
@@ -319,7 +322,7 @@ func orderWord(o compare.Order) string {
 // is handed back then is the failure.
 func (x *experiment) record(a *arms, wall time.Duration) (*evidence.Record, error) {
 	r := x.c.record(evidence.Latency, a.pair.Head)
-	r.Base, r.Failure = &a.pair.Base.Address, a.failure
+	r.Base, r.Failure = &a.pair.Base.address, a.failure
 	if len(a.experiment.Blocks) == 0 {
 		if r.Failure == nil {
 			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoBlock()}
@@ -338,7 +341,7 @@ func (x *experiment) record(a *arms, wall time.Duration) (*evidence.Record, erro
 	}
 	var err error
 	if whole.Metrics, err = timeMetrics(head); err == nil {
-		err = x.c.Keep(&whole, map[string][]byte{"orders.txt": x.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()})
+		err = x.c.keep(&whole, a.pair.Base.kernel, map[string][]byte{"orders.txt": x.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()})
 	}
 	if a.failure != nil {
 		return r, err

@@ -12,9 +12,9 @@ import (
 )
 
 // side is a unit of one arm: its library and code differ from the other's.
-func side(kernel, role, code string) Unit {
+func side(kernel, role, code string) unit {
 	u := unit(kernel, "small")
-	u.Role, u.Address.Code = role, code
+	u.role, u.address.Code = role, code
 	return u
 }
 
@@ -25,20 +25,20 @@ func question(name string, pair int) Trial {
 
 // ask runs an experiment of two blocks on a harness that a shell snippet
 // disturbs.
-func ask(t *testing.T, shell string, change func(*Collector), pairs []Pair, trials ...Trial) ([]*evidence.Record, []string, *Collector, error) {
+func ask(t *testing.T, shell string, change func(*Bench), pairs []pair, trials ...Trial) ([]*evidence.Record, []string, *Bench, error) {
 	t.Helper()
 	c, _ := fake(t, timesOf(shell))
-	c.Processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
+	c.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
 	if change != nil {
 		change(c)
 	}
-	records, err := c.Experiment(context.Background(), pairs, trials, compare.Budget{Pairs: 8}, 0)
+	records, err := c.timeTogether(context.Background(), pairs, trials, compare.Budget{Pairs: 8}, 0)
 	return records, launchesOf(t, c), c, err
 }
 
-func twoPairs() []Pair {
+func twoPairs() []pair {
 	head := side("op/a", "", "head")
-	return []Pair{{Base: side("op/a", "", "base"), Head: head}, {Base: side("op/ref", "reference:sm_90", "ref"), Head: head, Reference: true}}
+	return []pair{{Base: side("op/a", "", "base"), Head: head}, {Base: side("op/ref", "reference:sm_90", "ref"), Head: head, Reference: true}}
 }
 
 // Two pairs share the head's time of a launch, and every launch times one arm.
@@ -79,8 +79,8 @@ func TestExperimentTimesEachUnitOnce(t *testing.T) {
 // one that was there from the start costs none.
 func TestExperimentDiscardsABlockThatWasDisturbed(t *testing.T) {
 	asked := 0
-	processes := func(c *Collector) {
-		c.Processes = func(context.Context) ([]gpu.Process, error) {
+	processes := func(c *Bench) {
+		c.processes = func(context.Context) ([]gpu.Process, error) {
 			all := []gpu.Process{{UUID: "GPU-1", PID: 7, Name: "old"}, {UUID: "GPU-2", PID: 9, Name: "elsewhere"}}
 			if asked++; asked > 2 {
 				all = append(all, gpu.Process{UUID: "GPU-1", PID: 8, Name: "train"}, gpu.Process{UUID: "GPU-2", PID: 10, Name: "elsewhere"})
@@ -139,8 +139,8 @@ func TestExperimentBlamesTheHead(t *testing.T) {
 func TestExperimentKeepsBlocksFromBeforeAFailure(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "", "cudaErrorIllegalAddress", "", "an illegal memory access was encountered", "resolved").Replace(errorLine)
 	var kept []*evidence.Record
-	keep := func(c *Collector) {
-		c.Keep = func(r *evidence.Record, _ map[string][]byte) error { kept = append(kept, r); return nil }
+	keep := func(c *Bench) {
+		c.keep = func(r *evidence.Record, _ map[string][]byte) error { kept = append(kept, r); return nil }
 	}
 	records, _, _, err := ask(t, `if [ $n -gt 9 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi`, keep, twoPairs()[:1], question("base", 0))
 	if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Experiment != nil {

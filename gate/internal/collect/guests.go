@@ -11,11 +11,11 @@ import (
 // guests are the processes of others on the device, as they were last asked
 // for, between launches.
 type guests struct {
-	c    *Collector
+	c    *Bench
 	seen []gpu.Process
 }
 
-func (c *Collector) guests(ctx context.Context) guests { return guests{c, c.neighbours(ctx)} }
+func (c *Bench) guests(ctx context.Context) guests { return guests{c, c.neighbours(ctx)} }
 
 // intruder names a process that came onto the GPU since it was last asked.
 // One that was there from the start disturbs both arms alike and is reported
@@ -33,8 +33,8 @@ func (g *guests) intruder(ctx context.Context) string {
 
 // neighbours are the processes of others on the device. Who they are is not
 // always known; then there are none.
-func (c *Collector) neighbours(ctx context.Context) []gpu.Process {
-	list := c.Processes
+func (c *Bench) neighbours(ctx context.Context) []gpu.Process {
+	list := c.processes
 	if list == nil {
 		list = gpu.Processes
 	}
@@ -42,5 +42,5 @@ func (c *Collector) neighbours(ctx context.Context) []gpu.Process {
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(all, func(p gpu.Process) bool { return p.UUID != c.Device.UUID })
+	return slices.DeleteFunc(all, func(p gpu.Process) bool { return p.UUID != c.device.UUID })
 }

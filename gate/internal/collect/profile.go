@@ -25,14 +25,14 @@ const profileLimit = 5 * time.Minute
 
 // Profile runs one call of one unit under Nsight Compute. It is never mixed
 // with timing.
-func (c *Collector) Profile(ctx context.Context, u Unit) (*evidence.Record, error) {
-	if c.NCU == "" {
-		return c.failed(evidence.Profile, u, &evidence.Failure{Kind: evidence.Tool, Message: c.NCUWhy}), nil
+func (c *Bench) profileUnit(ctx context.Context, u unit) (*evidence.Record, error) {
+	if c.ncu == "" {
+		return c.failed(evidence.Profile, u, &evidence.Failure{Kind: evidence.Tool, Message: c.ncuWhy}), nil
 	}
-	c.say("profiling %s on %s", u.Kernel, u.Case.Name)
+	c.say("profiling %s on %s", u.kernel, u.on.Name)
 	text, s, end, err := c.runNCU(ctx, u)
 	if err != nil {
-		return nil, fmt.Errorf("profiling %s: %w", u.Kernel, err)
+		return nil, fmt.Errorf("profiling %s: %w", u.kernel, err)
 	}
 	r, f := c.profileRecord(u, text, s, end)
 	if f != nil {
@@ -42,14 +42,14 @@ func (c *Collector) Profile(ctx context.Context, u Unit) (*evidence.Record, erro
 		}
 		return r, nil
 	}
-	return r, c.Keep(r, map[string][]byte{"ncu.csv": text})
+	return r, c.keep(r, "", map[string][]byte{"ncu.csv": text})
 }
 
 // runNCU profiles one call. A counter that this ncu does not know on this chip
 // fails the whole run, so it is asked again without; the figures made from the
 // counter are then missing by name.
-func (c *Collector) runNCU(ctx context.Context, u Unit) (text []byte, s *stream, r command.Result, err error) {
-	counters, _ := ncu.Counters(c.Device.ComputeCapability, c.Metrics...)
+func (c *Bench) runNCU(ctx context.Context, u unit) (text []byte, s *stream, r command.Result, err error) {
+	counters, _ := ncu.Counters(c.device.ComputeCapability, c.metrics...)
 	for {
 		text, s, r, err = c.askNCU(ctx, u, counters)
 		known := without(counters, unknownCounters(text))
@@ -78,8 +78,8 @@ func without(counters []string, unknown map[string]bool) []string {
 	})
 }
 
-func (c *Collector) askNCU(ctx context.Context, u Unit, counters []string) (text []byte, s *stream, r command.Result, err error) {
-	op, err := c.Op(u.Op)
+func (c *Bench) askNCU(ctx context.Context, u unit, counters []string) (text []byte, s *stream, r command.Result, err error) {
+	op, err := c.op(u.op)
 	if err != nil {
 		return nil, nil, r, err
 	}
@@ -91,9 +91,9 @@ func (c *Collector) askNCU(ctx context.Context, u Unit, counters []string) (text
 	log := filepath.Join(dir, "ncu.csv")
 	args := []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
 		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off",
-		"--log-file", log, "--metrics", strings.Join(counters, ","), c.Program}
-	args = append(args, harnessArgs("profile", op, []Unit{u})...)
-	if r, err = c.child(command.Command{Path: c.NCU, Args: args, Dir: dir, Limit: profileLimit}).Run(ctx); err != nil {
+		"--log-file", log, "--metrics", strings.Join(counters, ","), c.program}
+	args = append(args, harnessArgs("profile", op, []unit{u})...)
+	if r, err = c.child(command.Command{Path: c.ncu, Args: args, Dir: dir, Limit: profileLimit}).Run(ctx); err != nil {
 		return nil, nil, r, err
 	}
 	text, err = disk.ReadFile(log, 32<<20)
@@ -115,7 +115,7 @@ func onlyJSON(stdout []byte) []byte {
 	return []byte(strings.Join(kept, ""))
 }
 
-func (c *Collector) profileRecord(u Unit, text []byte, s *stream, end command.Result) (*evidence.Record, *evidence.Failure) {
+func (c *Bench) profileRecord(u unit, text []byte, s *stream, end command.Result) (*evidence.Record, *evidence.Failure) {
 	report, err := ncu.Read(strings.NewReader(string(text)), "ncu.csv")
 	if errors.Is(err, ncu.ErrPermission) || strings.Contains(end.Stderr+string(end.Stdout)+string(text), "ERR_NVGPUCTRPERM") {
 		return nil, &evidence.Failure{Kind: evidence.Permission,
@@ -139,7 +139,7 @@ func (c *Collector) profileRecord(u Unit, text []byte, s *stream, end command.Re
 		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu ended with status %d: %s", end.Code, why)}
 	}
 	r := c.record(evidence.Profile, u)
-	r.Provenance.Profiler, r.Provenance.Protocol = c.Profiler, s.config.Protocol
+	r.Provenance.Profiler, r.Provenance.Protocol = c.profiler, s.config.Protocol
 	if f := c.translate(r, report.Launches); f != nil {
 		return nil, f
 	}
@@ -147,13 +147,13 @@ func (c *Collector) profileRecord(u Unit, text []byte, s *stream, end command.Re
 }
 
 // translate takes gate's metrics out of the launches of one call.
-func (c *Collector) translate(r *evidence.Record, launches []*ncu.Launch) *evidence.Failure {
+func (c *Bench) translate(r *evidence.Record, launches []*ncu.Launch) *evidence.Failure {
 	if len(launches) == 0 {
 		return &evidence.Failure{Kind: evidence.Wrong, Message: "the profiled call launched no kernel"}
 	}
-	cc := c.Device.ComputeCapability
+	cc := c.device.ComputeCapability
 	r.Metrics = evidence.Metrics{}
-	for _, name := range c.Metrics {
+	for _, name := range c.metrics {
 		v, err := ncu.Aggregate(cc, launches, name)
 		if err != nil {
 			return &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
@@ -162,7 +162,7 @@ func (c *Collector) translate(r *evidence.Record, launches []*ncu.Launch) *evide
 	}
 	for _, l := range launches {
 		out := evidence.Launch{Kernel: l.Kernel, Block: l.Block, Grid: l.Grid, Metrics: evidence.Metrics{}}
-		for _, name := range c.Metrics {
+		for _, name := range c.metrics {
 			v, err := ncu.Derive(cc, l, name)
 			if err != nil {
 				return &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}

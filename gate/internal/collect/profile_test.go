@@ -62,7 +62,7 @@ func TestOnlyJSON(t *testing.T) {
 
 // fakeNCU is an ncu that runs a script with $log set to its log file, then
 // the program that it was given.
-func fakeNCU(t *testing.T, c *Collector, script string) {
+func fakeNCU(t *testing.T, c *Bench, script string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ncu")
 	text := "#!/bin/sh\ndir=" + filepath.Dir(path) + "\necho run >>$dir/runs\nprintf '%s\\n' \"$@\" >$dir/args\n" +
@@ -70,7 +70,7 @@ func fakeNCU(t *testing.T, c *Collector, script string) {
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c.NCU, c.Profiler, c.Metrics = path, "ncu 2025.3.1", []string{"ncu.registers_per_thread", "ncu.achieved_occupancy"}
+	c.ncu, c.profiler, c.metrics = path, "ncu 2025.3.1", []string{"ncu.registers_per_thread", "ncu.achieved_occupancy"}
 }
 
 const occupancyCounter = "sm__warps_active.avg.pct_of_peak_sustained_active"
@@ -113,7 +113,7 @@ func TestProfileTellsFailuresApart(t *testing.T) {
 				if r.Failure != nil || len(*kept) != 1 {
 					t.Fatalf("%v, %d kept", r.Failure, len(*kept))
 				}
-				if v := r.Metrics.Get("ncu.achieved_occupancy"); !v.Known() || v.Number != 61.5 || v.Unit != "%" {
+				if v := r.Metrics.Get("ncu.achieved_occupancy"); !v.Known() || v.Number != 61.5 || v.unit != "%" {
 					t.Errorf("occupancy %+v", v)
 				}
 				return
@@ -131,7 +131,7 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 	c, kept := fake(t, "")
 	fakeNCU(t, c, "case $metrics in *"+occupancyCounter+"*) echo '==ERROR== Failed to find metric "+occupancyCounter+"' >$log; exit 1;; esac\n"+
 		"cat >$log <<'PAGE'\n"+page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`)+"PAGE\n"+say(configLine, profileLine, endLine(profileLine)))
-	r, err := c.Profile(context.Background(), unit("op/k", "small"))
+	r, err := c.profileUnit(context.Background(), unit("op/k", "small"))
 	if err != nil || r.Failure != nil || len(*kept) != 1 {
 		t.Fatalf("%v, %v", err, r.Failure)
 	}
@@ -141,7 +141,7 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 	if v := r.Metrics.Get("ncu.registers_per_thread"); !v.Known() || v.Number != 40 {
 		t.Errorf("registers %+v", v)
 	}
-	runs, err := os.ReadFile(filepath.Join(filepath.Dir(c.NCU), "runs"))
+	runs, err := os.ReadFile(filepath.Join(filepath.Dir(c.ncu), "runs"))
 	if err != nil || strings.Count(string(runs), "\n") != 2 {
 		t.Errorf("ncu ran %d times, want 2", strings.Count(string(runs), "\n"))
 	}
@@ -149,9 +149,9 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 
 func TestWithoutProfiler(t *testing.T) {
 	c, kept := fake(t, "")
-	c.NCUWhy = "Nsight Compute is missing"
-	r, err := c.Profile(context.Background(), unit("op/k", "small"))
-	if err != nil || r.Failure == nil || r.Failure.Kind != evidence.Tool || r.Failure.Message != c.NCUWhy || len(*kept) != 0 {
+	c.ncuWhy = "Nsight Compute is missing"
+	r, err := c.profileUnit(context.Background(), unit("op/k", "small"))
+	if err != nil || r.Failure == nil || r.Failure.Kind != evidence.Tool || r.Failure.Message != c.ncuWhy || len(*kept) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

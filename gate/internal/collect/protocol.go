@@ -210,7 +210,7 @@ func (s *stream) raw(kernel, kase string) []byte {
 }
 
 func (t timeMsg) sample() evidence.Sample {
-	return evidence.Sample{Regime: t.Regime, Calls: t.Calls, KernelNodes: t.KernelNodes, Sets: t.Sets,
+	return evidence.Sample{CacheState: evidence.CacheState(t.Regime), Calls: t.Calls, KernelNodes: t.KernelNodes, Sets: t.Sets,
 		BatchesNS: t.BatchesNS, Before: t.Before.DeviceState, After: t.After.DeviceState}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/metric"
 )
 
 // timing is the series of samples of one unit, with the lines they came from.
@@ -27,7 +28,7 @@ const singleLaunches = 10
 
 // Time measures units that are compared with nothing: every launch is a fresh
 // process that all units share. It returns one record a unit, in their order.
-func (c *Collector) Time(ctx context.Context, asked []Unit) ([]*evidence.Record, error) {
+func (c *Bench) timeAlone(ctx context.Context, asked []unit) ([]*evidence.Record, error) {
 	series := map[string]*timing{}
 	units := slices.Clone(asked)
 	for n := range singleLaunches {
@@ -48,7 +49,7 @@ func (c *Collector) Time(ctx context.Context, asked []Unit) ([]*evidence.Record,
 	return records, nil
 }
 
-func (c *Collector) timeRecord(u Unit, t *timing) (*evidence.Record, error) {
+func (c *Bench) timeRecord(u unit, t *timing) (*evidence.Record, error) {
 	if t.failure != nil {
 		return c.failed(evidence.Latency, u, t.failure), nil
 	}
@@ -59,41 +60,39 @@ func (c *Collector) timeRecord(u Unit, t *timing) (*evidence.Record, error) {
 		return nil, fmt.Errorf("%s: %w", u.run(), err)
 	}
 	r.Metrics = metrics
-	return r, c.Keep(r, map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+	return r, c.keep(r, "", map[string][]byte{"harness.jsonl": t.raw.Bytes()})
 }
 
 // timeMetrics are medians over launches of each launch's summaries.
 func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
-	byRegime := map[string][]compare.Launch{}
+	by := map[evidence.CacheState][]compare.Launch{}
 	for _, s := range samples {
 		l, err := compare.Summarize(s.BatchesNS)
 		if err != nil {
 			return nil, err
 		}
-		byRegime[s.Regime] = append(byRegime[s.Regime], l)
+		by[s.CacheState] = append(by[s.CacheState], l)
 	}
 	out := evidence.Metrics{}
-	for regime, prefix := range map[string]string{"warm": "latency.", "cold": "latency.cold_"} {
-		for _, m := range []struct {
-			name   string
-			metric compare.Metric
-		}{{"typical", compare.Typical}, {"mean", compare.Mean}, {"p99", compare.P99}} {
-			s, err := compare.SummarizeArm(byRegime[regime], m.metric)
-			if err != nil {
-				out[prefix+m.name] = evidence.Absent(fmt.Sprintf("no %s launches: %v", regime, err), "ns")
-				continue
-			}
-			out[prefix+m.name] = evidence.Of(s.Median, "ns")
+	for _, m := range metric.All() {
+		if !m.Time() {
+			continue
 		}
+		s, err := compare.SummarizeArm(by[m.CacheState], m.Summary)
+		if err != nil {
+			out[m.Name] = evidence.Absent(fmt.Sprintf("no %s launches: %v", m.CacheState, err), m.Unit)
+			continue
+		}
+		out[m.Name] = evidence.Of(s.Median, m.Unit)
 	}
 	return out, nil
 }
 
 // launch runs one process over all units, in their order. A unit that
 // breaks the process is taken out and the launch is repeated for the others.
-func (c *Collector) launch(ctx context.Context, units []Unit, series map[string]*timing) error {
+func (c *Bench) launch(ctx context.Context, units []unit, series map[string]*timing) error {
 	for {
-		var left []Unit
+		var left []unit
 		for _, u := range units {
 			if series[u.run()] == nil {
 				series[u.run()] = &timing{}
@@ -126,7 +125,7 @@ func (c *Collector) launch(ctx context.Context, units []Unit, series map[string]
 }
 
 // culprit names the unit that broke a launch.
-func (c *Collector) culprit(s *stream, r command.Result, units []Unit) (string, *evidence.Failure) {
+func (c *Bench) culprit(s *stream, r command.Result, units []unit) (string, *evidence.Failure) {
 	if len(s.errors) > 0 {
 		m := s.errors[0]
 		if m.Kernel == "" {
@@ -153,11 +152,11 @@ func (c *Collector) culprit(s *stream, r command.Result, units []Unit) (string, 
 	return "", nil
 }
 
-func (s *stream) timed(u Unit) bool {
-	return slices.ContainsFunc(s.times, func(t timeMsg) bool { return t.Kernel == u.name() && t.Case == u.Case.Name })
+func (s *stream) timed(u unit) bool {
+	return slices.ContainsFunc(s.times, func(t timeMsg) bool { return t.Kernel == u.name() && t.Case == u.on.Name })
 }
 
-func take(s *stream, units []Unit, series map[string]*timing) error {
+func take(s *stream, units []unit, series map[string]*timing) error {
 	for _, t := range s.times {
 		to := series[t.Kernel+"@"+t.Case]
 		if to == nil {
@@ -166,7 +165,7 @@ func take(s *stream, units []Unit, series map[string]*timing) error {
 		to.samples = append(to.samples, t.sample())
 	}
 	for _, u := range units {
-		series[u.run()].raw.Write(s.raw(u.name(), u.Case.Name))
+		series[u.run()].raw.Write(s.raw(u.name(), u.on.Name))
 	}
 	return nil
 }
@@ -177,7 +176,7 @@ func randomUint32() uint32 {
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-func shuffle(units []Unit) {
+func shuffle(units []unit) {
 	for i := len(units) - 1; i > 0; i-- {
 		j := int(randomUint32() % uint32(i+1))
 		units[i], units[j] = units[j], units[i]

@@ -27,7 +27,7 @@ type ArmSummary struct {
 
 // SummarizeArm summarises launches of one arm. The error wraps
 // errInvalidLaunch.
-func SummarizeArm(launches []Launch, metric Metric) (ArmSummary, error) {
+func SummarizeArm(launches []Launch, metric Summary) (ArmSummary, error) {
 	if len(launches) == 0 {
 		return ArmSummary{}, fmt.Errorf("%w: there is none", errInvalidLaunch)
 	}
@@ -74,7 +74,7 @@ type AbsoluteOutcome struct {
 // DecideAbsolute passes when the whole interval of the median lies below the
 // limit, is red when all of it lies above, and is inconclusive otherwise. The
 // error is 1 % for each limit by itself.
-func DecideAbsolute(launches []Launch, metric Metric, limit float64) AbsoluteOutcome {
+func DecideAbsolute(launches []Launch, metric Summary, limit float64) AbsoluteOutcome {
 	o := AbsoluteOutcome{Limit: limit}
 	if len(launches) == 0 {
 		o.Detail = "no launch was measured"

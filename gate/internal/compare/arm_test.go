@@ -20,7 +20,7 @@ func TestDecideAbsolute(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		launches []Launch
-		metric   Metric
+		metric   Summary
 		limit    float64
 		verdict  Verdict
 		reason   Reason
@@ -80,7 +80,7 @@ func TestReferences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Experiment{Name: "k/sdpa", Limits: limits, Blocks: normalBlocks(rng, 3, 0.003, c.effect)}
+		e := Experiment{Limits: limits, Blocks: normalBlocks(rng, 3, 0.003, c.effect)}
 		if o := decideOne(t, e, fixed(t, 3)); o.Verdict != c.verdict {
 			t.Errorf("%s: %s (%s), want %s", c.name, o.Verdict, o.Detail, c.verdict)
 		}
@@ -90,16 +90,16 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := Experiment{Name: "k/sdpa", Limits: limits, Blocks: normalBlocks(rng, 3, 0.001, -0.9)}
+	two := Experiment{Limits: limits, Blocks: normalBlocks(rng, 3, 0.001, -0.9)}
 	for i := range two.Blocks {
 		two.Blocks[i].Head[0].Typical *= 1.1
 		two.Blocks[i].Head[2].Typical *= 1.1
 	}
-	if m := decideOne(t, two, fixed(t, 3)).Metrics[0]; m.Modes != nil || m.MDE90 != nil {
+	if m := decideOne(t, two, fixed(t, 3)).Summaries[0]; m.Modes != nil || m.MDE90 != nil {
 		t.Errorf("against a reference: %+v", m)
 	}
 	two.Limits = standard(t)
-	if m := decideOne(t, two, fixed(t, 3)).Metrics[0]; m.Modes == nil || m.MDE90 == nil {
+	if m := decideOne(t, two, fixed(t, 3)).Summaries[0]; m.Modes == nil || m.MDE90 == nil {
 		t.Errorf("the same launches against a base: %+v", m)
 	}
 }

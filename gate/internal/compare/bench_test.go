@@ -1,19 +1,16 @@
 package compare
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
-
-	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
 func benchmarkRequest(kernels, blocks int) []Experiment {
 	rng := rand.New(rand.NewPCG(51, 0))
 	experiments := make([]Experiment, kernels)
 	for i := range experiments {
-		experiments[i] = Experiment{Name: fmt.Sprintf("kernel%05d", i), Limits: Limits{Tolerance: 0.005, Detect: 0.02}, Blocks: normalBlocks(rng, blocks, 0.003, 0)}
+		experiments[i] = Experiment{Limits: Limits{Tolerance: 0.005, Detect: 0.02}, Blocks: normalBlocks(rng, blocks, 0.003, 0)}
 	}
 	return experiments
 }
@@ -54,28 +51,5 @@ func BenchmarkDecide1000(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// BenchmarkExact compares 50 exact metrics of 10,000 kernels.
-func BenchmarkExact(b *testing.B) {
-	const kernels, metrics = 10_000, 50
-	rng := rand.New(rand.NewPCG(52, 0))
-	base, head := make([]evidence.Value, kernels*metrics), make([]evidence.Value, kernels*metrics)
-	for i := range base {
-		base[i], head[i] = exactly(float64(rng.IntN(256))), exactly(float64(rng.IntN(256)))
-	}
-	b.ReportAllocs()
-	defer reportCPU(b)()
-	for b.Loop() {
-		worse := 0
-		for i := range base {
-			if w, ok := Exact(base[i], head[i]).Worsening(LowerBetter); ok && w > 0.01 {
-				worse++
-			}
-		}
-		if worse == 0 {
-			b.Fatal("nothing is worse")
-		}
 	}
 }

@@ -74,7 +74,7 @@ type Block struct {
 }
 
 // valid reports the first launch of a block in which a metric cannot be used.
-func (b Block) valid(metrics []Metric) error {
+func (b Block) valid(metrics []Summary) error {
 	for i := range perArm {
 		if err := b.Base[i].validFor(metrics); err != nil {
 			return fmt.Errorf("base launch %d: %w", i, err)

@@ -87,7 +87,7 @@ func summarizeAA(blocks []AABlock) ([][blockSize]Launch, error) {
 
 // centred pools the logarithms of the summaries around their block's mean,
 // sorted; the factor undoes what eight values about their own mean lose.
-func centred(blocks [][blockSize]Launch, m Metric) []float64 {
+func centred(blocks [][blockSize]Launch, m Summary) []float64 {
 	inflate := math.Sqrt(float64(blockSize) / (blockSize - 1))
 	var pool []float64
 	for _, b := range blocks {
@@ -145,7 +145,7 @@ func (c *Calibration) batches(blocks []AABlock) {
 // detect fills in what can be found, by the worse of the two metrics.
 func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan Plan, tests int) {
 	worst, known := 0.0, true
-	for _, m := range []Metric{Typical, Mean} {
+	for _, m := range []Summary{Typical, Mean} {
 		effect, ok := detectable(centred(launches, m), limits, plan, tests)
 		known, worst = known && ok, max(worst, effect)
 	}
@@ -168,7 +168,7 @@ func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan P
 
 // alternate deals the launches of every block to two arms in turns; for an A/A
 // run any order will do.
-func alternate(blocks [][blockSize]Launch, m Metric) (base, head []float64) {
+func alternate(blocks [][blockSize]Launch, m Summary) (base, head []float64) {
 	for _, b := range blocks {
 		for slot := 0; slot < blockSize; slot += 2 {
 			base, head = append(base, m.of(b[slot])), append(head, m.of(b[slot+1]))

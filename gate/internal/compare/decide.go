@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/montanaflynn/stats"
@@ -13,7 +12,6 @@ const intervalConfidence = 0.95
 
 // An Outcome is what one experiment proved, and how.
 type Outcome struct {
-	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
 	Reason  Reason  `json:"reason"`
 	Detail  string  `json:"detail"` // one sentence with the figures
@@ -21,15 +19,15 @@ type Outcome struct {
 	// NeedPairs is the number of pairs that would decide with 90 % probability
 	// if the effect is as estimated; 0 where it is decided, -1 where nothing is
 	// known about the noise.
-	NeedPairs int             `json:"need_pairs"`
-	Tests     int             `json:"tests"` // over which the error is bounded
-	Limits    Limits          `json:"limits"`
-	Metrics   []MetricOutcome `json:"metrics,omitempty"` // none where nothing was measured
+	NeedPairs int              `json:"need_pairs"`
+	Tests     int              `json:"tests"` // over which the error is bounded
+	Limits    Limits           `json:"limits"`
+	Summaries []SummaryOutcome `json:"metrics,omitempty"` // none where nothing was measured
 }
 
-// A MetricOutcome is the part of an outcome that belongs to one gated metric.
-type MetricOutcome struct {
-	Metric  Metric  `json:"metric"`
+// A SummaryOutcome is the part of an outcome that belongs to one gated metric.
+type SummaryOutcome struct {
+	Summary Summary `json:"metric"`
 	Verdict Verdict `json:"verdict"`
 	Base    float64 `json:"base_ns"` // median of the launches
 	Head    float64 `json:"head_ns"`
@@ -52,8 +50,8 @@ type MetricOutcome struct {
 
 // Decide judges all experiments of a pull request. They have to be passed
 // together: the error is bounded over the experiments of one call. Outcomes
-// are sorted by name. The error is for misuse only (an invalid plan or limits,
-// a name used twice, more blocks than were planned).
+// stand in the order of the experiments. The error is for misuse only (an
+// invalid plan or limits, more blocks than were planned).
 func Decide(experiments []Experiment, plan Plan) ([]Outcome, error) {
 	if err := validAll(experiments, plan); err != nil {
 		return nil, err
@@ -67,13 +65,12 @@ func Decide(experiments []Experiment, plan Plan) ([]Outcome, error) {
 	for _, t := range trials {
 		outcomes = append(outcomes, t.outcome(red, faster, tests, plan))
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Name, b.Name) })
 	return outcomes, nil
 }
 
 // outcome writes a trial out.
 func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
-	o := Outcome{Name: t.experiment.Name, Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}
+	o := Outcome{Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}
 	o.Verdict, o.Reason = t.verdict(red, faster, plan)
 	if t.invalid != nil {
 		o.Detail = t.invalid.Error()
@@ -82,7 +79,7 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 	o.Pairs = t.experiment.pairs()
 	if o.Pairs > 0 {
 		for _, one := range t.tests {
-			o.Metrics = append(o.Metrics, one.outcome(t.experiment, red, tests, plan))
+			o.Summaries = append(o.Summaries, one.outcome(t.experiment, red, tests, plan))
 		}
 	}
 	o.NeedPairs = t.needPairs(o, tests, plan)
@@ -91,10 +88,10 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 }
 
 // outcome writes one metric out.
-func (t test) outcome(e Experiment, red float64, tests int, plan Plan) MetricOutcome {
+func (t test) outcome(e Experiment, red float64, tests int, plan Plan) SummaryOutcome {
 	estimate, low, high := t.d.hodgesLehmann(intervalConfidence)
-	m := MetricOutcome{
-		Metric: t.metric, Verdict: decided([]test{t}, red, plan.Beta),
+	m := SummaryOutcome{
+		Summary: t.metric, Verdict: decided([]test{t}, red, plan.Beta),
 		Base: armMedian(e.Blocks, t.metric, Base), Head: armMedian(e.Blocks, t.metric, Head),
 		Estimate: relative(estimate), Low: relative(low), High: relative(high),
 		PRegressed: last(t.regressed), PPass: last(t.passed), PImproved: t.improved,
@@ -110,7 +107,7 @@ func (t test) outcome(e Experiment, red float64, tests int, plan Plan) MetricOut
 }
 
 // armValues lists one arm's launches, block after block.
-func armValues(blocks []Block, m Metric, a Arm) []float64 {
+func armValues(blocks []Block, m Summary, a Arm) []float64 {
 	var values []float64
 	for _, b := range blocks {
 		side := b.Base
@@ -125,7 +122,7 @@ func armValues(blocks []Block, m Metric, a Arm) []float64 {
 }
 
 // armMedian is the median launch of one arm. Callers pass at least one block.
-func armMedian(blocks []Block, m Metric, a Arm) float64 {
+func armMedian(blocks []Block, m Summary, a Arm) float64 {
 	median, err := stats.Median(armValues(blocks, m, a))
 	if err != nil {
 		return 0
@@ -167,8 +164,8 @@ func (o Outcome) detail(plan Plan) string {
 // figures lists estimate and interval of each metric.
 func (o Outcome) figures() string {
 	var parts []string
-	for _, m := range o.Metrics {
-		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Metric, o.effect(m.Estimate), o.effect(m.Low), o.effect(m.High)))
+	for _, m := range o.Summaries {
+		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Summary, o.effect(m.Estimate), o.effect(m.Low), o.effect(m.High)))
 	}
 	return strings.Join(parts, ", ") + fmt.Sprintf(" after %d pairs", o.Pairs)
 }

@@ -68,17 +68,17 @@ func TestDecideThreeBlocks(t *testing.T) {
 		{"faster", -0.05, Improved, Faster},
 		{"collapsed", -0.95, Inconclusive, Collapse},
 	} {
-		e := Experiment{Name: c.name, Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, c.effect)}
+		e := Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, c.effect)}
 		o := decideOne(t, e, fixed(t, 3))
 		if o.Verdict != c.verdict || o.Reason != c.reason {
 			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Verdict, o.Reason, o.Detail, c.verdict, c.reason)
 		}
-		for _, m := range o.Metrics {
+		for _, m := range o.Summaries {
 			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || math.Abs(m.Estimate-c.effect) > 0.004*(1+c.effect) {
-				t.Errorf("%s: %s is %v (%v to %v), want about %v", c.name, m.Metric, m.Estimate, m.Low, m.High, c.effect)
+				t.Errorf("%s: %s is %v (%v to %v), want about %v", c.name, m.Summary, m.Estimate, m.Low, m.High, c.effect)
 			}
 			if m.MDE90 == nil || *m.MDE90 < 0.005 || *m.MDE90 > 0.02 {
-				t.Errorf("%s: %s has MDE90 %v, want between tolerance and detect", c.name, m.Metric, m.MDE90)
+				t.Errorf("%s: %s has MDE90 %v, want between tolerance and detect", c.name, m.Summary, m.MDE90)
 			}
 		}
 	}

@@ -5,7 +5,7 @@
 // the same input gives the same bytes.
 //
 // Exact quantities (registers, spilled bytes, instruction counts) are compared
-// by [Exact] and never put to a test. Latency is an experiment: [Driver] says
+// where they are judged and never put to a test. Latency is an experiment: [Driver] says
 // which process runs next, [Summarize] reduces one process to two numbers, and
 // [Decide] judges all experiments of a pull request together, because the error
 // rate that is promised is one per pull request.

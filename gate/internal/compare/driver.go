@@ -26,22 +26,14 @@ type Cost struct {
 	GPUSeconds  float64 `json:"gpu_seconds"`
 }
 
-// A Target is a kernel to be measured.
-type Target struct {
-	Name      string
-	Limits    Limits
-	Metrics   []Metric // none means Typical and Mean
-	Explained bool
-}
-
 // A Step is one block to run. It is to be logged before its first launch.
 type Step struct {
 	Number  int   `json:"number"`  // of the block, from 0
 	Attempt int   `json:"attempt"` // from 1; a repeated block gets a fresh order
 	Order   Order `json:"order"`
-	// Kernels are the names to measure, in the order inside every launch of
-	// the block: the same for both arms.
-	Kernels []string `json:"kernels"`
+	// Experiments are the indices of those to measure, in the order inside
+	// every launch of the block: the same for both arms.
+	Experiments []int `json:"experiments"`
 }
 
 // A Driver is the state of one experiment over all kernels of a pull request.
@@ -50,17 +42,19 @@ type Driver struct {
 	plan        Plan
 	budget      Budget
 	experiments []Experiment
-	open        []string // names that go on, as of the last look
-	next        int      // number of the next block
+	dropped     map[int]bool
+	open        []int // those that go on, as of the last look
+	next        int   // number of the next block
 	attempt     int
 	pending     *Step
 	spent, last Cost
 	stopped     string
 }
 
-// NewDriver checks a plan, a budget and targets. A budget of pairs ends the
-// plan there, before anything is measured.
-func NewDriver(plan Plan, budget Budget, targets []Target) (*Driver, error) {
+// NewDriver checks a plan, a budget and what is to be measured, which has no
+// blocks yet. A budget of pairs ends the plan there, before anything is
+// measured.
+func NewDriver(plan Plan, budget Budget, asked []Experiment) (*Driver, error) {
 	if err := plan.Valid(); err != nil {
 		return nil, err
 	}
@@ -74,10 +68,7 @@ func NewDriver(plan Plan, budget Budget, targets []Target) (*Driver, error) {
 		}
 		plan = capped
 	}
-	d := &Driver{plan: plan, budget: budget, attempt: 1}
-	for _, t := range targets {
-		d.experiments = append(d.experiments, Experiment{Name: t.Name, Limits: t.Limits, Metrics: t.Metrics, Explained: t.Explained})
-	}
+	d := &Driver{plan: plan, budget: budget, experiments: slices.Clone(asked), dropped: map[int]bool{}, attempt: 1}
 	return d, validAll(d.experiments, plan)
 }
 
@@ -98,12 +89,12 @@ func (d *Driver) NextBlock(random io.Reader) (Step, bool, error) {
 	if d.stopped = d.stop(); d.stopped != "" {
 		return Step{}, false, nil
 	}
-	step := Step{Number: d.next, Attempt: d.attempt, Kernels: slices.Clone(d.open)}
+	step := Step{Number: d.next, Attempt: d.attempt, Experiments: slices.Clone(d.open)}
 	var err error
 	if step.Order, err = NewOrder(random); err != nil {
 		return Step{}, false, err
 	}
-	if err := shuffle(random, step.Kernels); err != nil {
+	if err := shuffle(random, step.Experiments); err != nil {
 		return Step{}, false, err
 	}
 	d.pending = &step
@@ -111,29 +102,29 @@ func (d *Driver) NextBlock(random io.Reader) (Step, bool, error) {
 }
 
 // shuffle is the Fisher-Yates shuffle over a reader.
-func shuffle(random io.Reader, names []string) error {
-	for i := len(names) - 1; i > 0; i-- {
+func shuffle(random io.Reader, list []int) error {
+	for i := len(list) - 1; i > 0; i-- {
 		j, err := uniform(random, i+1)
 		if err != nil {
-			return fmt.Errorf("draw the order of the kernels: %w", err)
+			return fmt.Errorf("draw the order of the experiments: %w", err)
 		}
-		names[i], names[j] = names[j], names[i]
+		list[i], list[j] = list[j], list[i]
 	}
 	return nil
 }
 
-// unresolved lists the kernels that go on. Running minima only fall and Holm's
-// threshold only rises with them, so a kernel that left stays decided.
-func (d *Driver) unresolved() []string {
+// unresolved lists the experiments that go on. Running minima only fall and
+// Holm's threshold only rises with them, so one that left stays decided.
+func (d *Driver) unresolved() []int {
 	var trials []trial
 	for _, e := range d.experiments {
 		trials = append(trials, newTrial(e, d.plan))
 	}
 	red, _, _ := thresholds(trials, d.plan)
-	var open []string
-	for _, t := range trials {
-		if decided(t.tests, red, d.plan.Beta) == Inconclusive {
-			open = append(open, t.experiment.Name)
+	var open []int
+	for i, t := range trials {
+		if !d.dropped[i] && decided(t.tests, red, d.plan.Beta) == Inconclusive {
+			open = append(open, i)
 		}
 	}
 	return open
@@ -166,29 +157,27 @@ func (d *Driver) stop() string {
 // exceeds holds for a cost over a budget that there is.
 func exceeds(cost, budget float64) bool { return budget > 0 && cost > budget }
 
-// Add records a block that was measured: exactly the kernels of the step. An
+// Add records a block that was measured: exactly the experiments of the step. An
 // invalid launch is an error that wraps errInvalidLaunch and leaves the block
 // pending, for Discard.
-func (d *Driver) Add(step Step, blocks map[string]Block, cost Cost) error {
+func (d *Driver) Add(step Step, blocks map[int]Block, cost Cost) error {
 	if err := d.expect(step, cost); err != nil {
 		return err
 	}
-	if len(blocks) != len(step.Kernels) {
-		return fmt.Errorf("block %d holds %d kernels, want %d", step.Number, len(blocks), len(step.Kernels))
+	if len(blocks) != len(step.Experiments) {
+		return fmt.Errorf("block %d holds %d experiments, not %d", step.Number, len(blocks), len(step.Experiments))
 	}
-	for _, name := range step.Kernels {
-		b, ok := blocks[name]
+	for _, i := range step.Experiments {
+		b, ok := blocks[i]
 		if !ok {
-			return fmt.Errorf("block %d holds nothing of kernel %q", step.Number, name)
+			return fmt.Errorf("block %d holds nothing of experiment %d", step.Number, i+1)
 		}
-		if err := b.valid([]Metric{Typical, Mean}); err != nil {
-			return fmt.Errorf("block %d, kernel %q: %w", step.Number, name, err)
+		if err := b.valid([]Summary{Typical, Mean}); err != nil {
+			return fmt.Errorf("block %d, experiment %d: %w", step.Number, i+1, err)
 		}
 	}
-	for i, e := range d.experiments {
-		if slices.Contains(step.Kernels, e.Name) {
-			d.experiments[i].Blocks = append(e.Blocks, blocks[e.Name])
-		}
+	for _, i := range step.Experiments {
+		d.experiments[i].Blocks = append(d.experiments[i].Blocks, blocks[i])
 	}
 	d.charge(cost)
 	d.next, d.attempt = d.next+1, 1
@@ -204,6 +193,19 @@ func (d *Driver) Discard(step Step, cost Cost) error {
 	d.charge(cost)
 	d.attempt++
 	return nil
+}
+
+// Drop takes experiments out: one whose launches fail cannot be compared, and
+// must not hold up the others. What it measured so far is lost. It still counts
+// as a test that rejects nothing, because the judge counts it as well. The
+// attempts that the block took count no more: what failed is out.
+func (d *Driver) Drop(experiments ...int) {
+	for _, i := range experiments {
+		if !d.dropped[i] {
+			d.dropped[i], d.experiments[i].Blocks, d.attempt = true, nil, 1
+		}
+	}
+	d.open = slices.DeleteFunc(d.open, func(i int) bool { return d.dropped[i] })
 }
 
 // expect checks that a step is the one that was drawn last.
@@ -224,7 +226,7 @@ func (d *Driver) charge(cost Cost) {
 	d.last, d.pending = cost, nil
 }
 
-// Experiments returns the evidence so far, in the order of the targets.
+// Experiments returns the evidence so far, in the order asked.
 func (d *Driver) Experiments() []Experiment { return slices.Clone(d.experiments) }
 
 // Spent returns the cost so far, discarded blocks included.

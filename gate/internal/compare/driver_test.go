@@ -9,21 +9,21 @@ import (
 	"testing"
 )
 
-func newTestDriver(t *testing.T, plan Plan, budget Budget, names ...string) *Driver {
+func newTestDriver(t *testing.T, plan Plan, budget Budget, experiments int) *Driver {
 	t.Helper()
-	var targets []Target
-	for _, n := range names {
-		targets = append(targets, Target{Name: n, Limits: standard(t)})
+	asked := make([]Experiment, experiments)
+	for i := range asked {
+		asked[i].Limits = standard(t)
 	}
-	d, err := NewDriver(plan, budget, targets)
+	d, err := NewDriver(plan, budget, asked)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-// drive runs a driver to its end; effects and noise belong to the names.
-func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects map[string]float64, cost Cost) []Step {
+// drive runs a driver to its end; effects belong to the experiments.
+func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects []float64, cost Cost) []Step {
 	t.Helper()
 	var steps []Step
 	for {
@@ -35,9 +35,9 @@ func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects map[s
 			return steps
 		}
 		steps = append(steps, step)
-		blocks := map[string]Block{}
-		for _, name := range step.Kernels {
-			blocks[name] = normalBlocks(rng, 1, sigma, effects[name])[0]
+		blocks := map[int]Block{}
+		for _, i := range step.Experiments {
+			blocks[i] = normalBlocks(rng, 1, sigma, effects[i])[0]
 		}
 		if err := d.Add(step, blocks, cost); err != nil {
 			t.Fatal(err)
@@ -47,28 +47,29 @@ func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects map[s
 
 func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 0))
-	effects := map[string]float64{"same": 0, "slow": 0.05, "between": 0.0125}
-	d := newTestDriver(t, SequentialPlan(), Budget{}, "same", "slow", "between")
+	const same, slow, between = 0, 1, 2
+	effects := []float64{same: 0, slow: 0.05, between: 0.0125}
+	d := newTestDriver(t, SequentialPlan(), Budget{}, len(effects))
 	steps := drive(t, d, rng, 0.008, effects, Cost{WallSeconds: 4, GPUSeconds: 1})
 	if d.Stopped() != "resolved" {
 		t.Errorf("stopped by %q, want resolved", d.Stopped())
 	}
-	pairs := map[string]int{}
+	pairs := make([]int, len(effects))
 	outcomes, err := d.Decide()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]Verdict{"same": Pass, "slow": Regressed}
-	for _, o := range outcomes {
-		pairs[o.Name] = o.Pairs
-		if w, ok := want[o.Name]; ok && o.Verdict != w {
-			t.Errorf("%s: %s (%s), want %s", o.Name, o.Verdict, o.Detail, w)
+	want := map[int]Verdict{same: Pass, slow: Regressed}
+	for i, o := range outcomes {
+		pairs[i] = o.Pairs
+		if w, ok := want[i]; ok && o.Verdict != w {
+			t.Errorf("%d: %s (%s), want %s", i, o.Verdict, o.Detail, w)
 		}
 		if !slices.ContainsFunc(SequentialPlan().Looks, func(l Look) bool { return l.Pairs == o.Pairs }) {
-			t.Errorf("%s left after %d pairs, which is no look", o.Name, o.Pairs)
+			t.Errorf("%d left after %d pairs, which is no look", i, o.Pairs)
 		}
 	}
-	if pairs["same"] >= pairs["between"] || pairs["slow"] >= pairs["between"] || len(steps)*perArm != pairs["between"] {
+	if pairs[same] >= pairs[between] || pairs[slow] >= pairs[between] || len(steps)*perArm != pairs[between] {
 		t.Errorf("pairs %v in %d blocks: the clear kernels should leave before the other", pairs, len(steps))
 	}
 	if got := d.Spent().WallSeconds; got != 4*float64(len(steps)) {
@@ -82,14 +83,14 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 }
 
 func TestDriverFixedPlan(t *testing.T) {
-	d := newTestDriver(t, fixed(t, 3), Budget{}, "a", "b")
-	steps := drive(t, d, rand.New(rand.NewPCG(62, 0)), 0.003, nil, Cost{})
+	d := newTestDriver(t, fixed(t, 3), Budget{}, 2)
+	steps := drive(t, d, rand.New(rand.NewPCG(62, 0)), 0.003, make([]float64, 2), Cost{})
 	if len(steps) != 3 {
 		t.Errorf("%d blocks, want 3", len(steps))
 	}
 	for _, s := range steps {
-		if len(s.Kernels) != 2 {
-			t.Errorf("block %d measures %v, want both kernels", s.Number, s.Kernels)
+		if len(s.Experiments) != 2 {
+			t.Errorf("block %d measures %v, want both experiments", s.Number, s.Experiments)
 		}
 	}
 }
@@ -108,8 +109,8 @@ func TestDriverBudgets(t *testing.T) {
 		{Budget{WallSeconds: 1}, 1, "wall"},  // what a block costs is known only after one
 		{Budget{Pairs: 12, WallSeconds: 1000, GPUSeconds: 1000}, 3, "pairs"},
 	} {
-		d := newTestDriver(t, SequentialPlan(), c.budget, "k")
-		steps := drive(t, d, rand.New(rand.NewPCG(63, 0)), 0.3, nil, Cost{WallSeconds: 4, GPUSeconds: 1})
+		d := newTestDriver(t, SequentialPlan(), c.budget, 1)
+		steps := drive(t, d, rand.New(rand.NewPCG(63, 0)), 0.3, make([]float64, 1), Cost{WallSeconds: 4, GPUSeconds: 1})
 		if len(steps) != c.blocks || d.Stopped() != c.stopped {
 			t.Errorf("%+v: stopped by %q after %d blocks, want %q after %d", c.budget, d.Stopped(), len(steps), c.stopped, c.blocks)
 		}
@@ -121,7 +122,7 @@ func TestDriverBudgets(t *testing.T) {
 
 func TestDriverRepeatsWholeBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(64, 0))
-	d := newTestDriver(t, SequentialPlan(), Budget{}, "k")
+	d := newTestDriver(t, SequentialPlan(), Budget{}, 1)
 	for attempt := 1; attempt <= 3; attempt++ {
 		step, more, err := d.NextBlock(reader{rng})
 		if err != nil || !more || step.Number != 0 || step.Attempt != attempt {
@@ -129,7 +130,7 @@ func TestDriverRepeatsWholeBlocks(t *testing.T) {
 		}
 		bad := normalBlocks(rng, 1, 0.003, 0)[0]
 		bad.Head[1].Typical = 0
-		if err := d.Add(step, map[string]Block{"k": bad}, Cost{}); !errors.Is(err, errInvalidLaunch) {
+		if err := d.Add(step, map[int]Block{0: bad}, Cost{}); !errors.Is(err, errInvalidLaunch) {
 			t.Fatalf("a launch of 0 ns: %v", err)
 		}
 		if err := d.Discard(step, Cost{WallSeconds: 4}); err != nil {
@@ -146,7 +147,7 @@ func TestDriverRepeatsWholeBlocks(t *testing.T) {
 
 func TestDriverRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(65, 0))
-	d := newTestDriver(t, SequentialPlan(), Budget{}, "a", "b")
+	d := newTestDriver(t, SequentialPlan(), Budget{}, 2)
 	step, _, err := d.NextBlock(reader{rng})
 	if err != nil {
 		t.Fatal(err)
@@ -155,20 +156,20 @@ func TestDriverRefuses(t *testing.T) {
 	other := step
 	other.Number++
 	for name, err := range map[string]error{
-		"two blocks at once": func() error { _, _, err := d.NextBlock(reader{rng}); return err }(),
-		"a missing kernel":   d.Add(step, map[string]Block{"a": block}, Cost{}),
-		"a strange kernel":   d.Add(step, map[string]Block{"a": block, "c": block}, Cost{}),
-		"another step":       d.Add(other, map[string]Block{"a": block, "b": block}, Cost{}),
-		"a negative cost":    d.Add(step, map[string]Block{"a": block, "b": block}, Cost{WallSeconds: -1}),
+		"two blocks at once":   func() error { _, _, err := d.NextBlock(reader{rng}); return err }(),
+		"a missing experiment": d.Add(step, map[int]Block{0: block}, Cost{}),
+		"a strange experiment": d.Add(step, map[int]Block{0: block, 2: block}, Cost{}),
+		"another step":         d.Add(other, map[int]Block{0: block, 1: block}, Cost{}),
+		"a negative cost":      d.Add(step, map[int]Block{0: block, 1: block}, Cost{WallSeconds: -1}),
 	} {
 		if err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if err := d.Add(step, map[string]Block{"a": block, "b": block}, Cost{}); err != nil {
+	if err := d.Add(step, map[int]Block{0: block, 1: block}, Cost{}); err != nil {
 		t.Errorf("the step itself: %v", err)
 	}
-	if err := d.Add(step, map[string]Block{"a": block, "b": block}, Cost{}); err == nil {
+	if err := d.Add(step, map[int]Block{0: block, 1: block}, Cost{}); err == nil {
 		t.Error("a block is accepted twice")
 	}
 	if _, _, err := d.NextBlock(strings.NewReader("")); !errors.Is(err, io.EOF) {

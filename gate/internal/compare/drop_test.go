@@ -27,15 +27,16 @@ func discardNext(t *testing.T, d *Driver, random *rand.ChaCha8) bool {
 // nothing still is given up however often a kernel is dropped again.
 func TestDropGivesTheOthersTheirAttempts(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
-	d := newTestDriver(t, SequentialPlan(), Budget{}, "a", "b", "c", "d", "well")
-	for _, bad := range []string{"a", "b", "c", "d"} {
+	d := newTestDriver(t, SequentialPlan(), Budget{}, 5)
+	const well = 4
+	for bad := range well {
 		if !discardNext(t, d, random) {
-			t.Fatalf("given up at %s, although each kernel failed once", bad)
+			t.Fatalf("given up at %d, although each kernel failed once", bad)
 		}
 		d.Drop(bad)
 	}
 	step, more, err := d.NextBlock(random)
-	if err != nil || !more || len(step.Kernels) != 1 || step.Kernels[0] != "well" || step.Attempt != 1 {
+	if err != nil || !more || len(step.Experiments) != 1 || step.Experiments[0] != well || step.Attempt != 1 {
 		t.Fatalf("%+v, %v, %v", step, more, err)
 	}
 	if err := d.Discard(step, Cost{}); err != nil {
@@ -46,7 +47,7 @@ func TestDropGivesTheOthersTheirAttempts(t *testing.T) {
 		if attempts++; attempts > maxAttempts {
 			t.Fatal("a device that never holds still is not given up")
 		}
-		d.Drop("a")
+		d.Drop(0)
 	}
 	if attempts != maxAttempts {
 		t.Errorf("given up after %d attempts, want %d", attempts, maxAttempts)

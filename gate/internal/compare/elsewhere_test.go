@@ -10,7 +10,7 @@ import (
 // whoever judges the others.
 func TestElsewhereCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(91, 0))
-	slow := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.001, 0.2), Metrics: []Metric{Typical}}
+	slow := Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.001, 0.2), Summaries: []Summary{Typical}}
 	plan := fixed(t, 3)
 	for elsewhere, want := range map[int]Verdict{0: Regressed, 3429: Regressed, 3430: Inconclusive} {
 		plan.Elsewhere = elsewhere
@@ -18,7 +18,7 @@ func TestElsewhereCounts(t *testing.T) {
 			t.Errorf("%d tests elsewhere: %s among %d (%s), want %s", elsewhere, o.Verdict, o.Tests, o.Detail, want)
 		}
 	}
-	now := Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0.02)}
+	now := Stored{Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0.02)}
 	for elsewhere, red := range map[int]bool{0: true, 1 << 19: false} {
 		plan.Elsewhere = elsewhere
 		outcomes, err := DecideStored([]Stored{now}, plan)
@@ -38,7 +38,7 @@ func TestElsewhereCounts(t *testing.T) {
 func TestP99(t *testing.T) {
 	rng := rand.New(rand.NewPCG(92, 0))
 	blocks := normalBlocks(rng, 3, 0.001, 0)
-	e := Experiment{Name: "k", Limits: standard(t), Blocks: blocks, Metrics: []Metric{P99}}
+	e := Experiment{Limits: standard(t), Blocks: blocks, Summaries: []Summary{P99}}
 	if o := decideOne(t, e, fixed(t, 3)); o.Reason != InvalidLaunch || o.Verdict != Inconclusive {
 		t.Errorf("launches without a p99: %+v", o)
 	}
@@ -56,16 +56,16 @@ func TestP99(t *testing.T) {
 // One gated metric is one test, in stored mode too.
 func TestStoredMetrics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(93, 0))
-	k := Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0)}
+	k := Stored{Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0)}
 	for i := range k.Now.Launches {
 		k.Now.Launches[i].Mean *= 1.5
 	}
-	k.Metrics = []Metric{Typical}
-	if o := storedOne(t, k); o.Verdict != Pass || len(o.Metrics) != 1 {
+	k.Summaries = []Summary{Typical}
+	if o := storedOne(t, k); o.Verdict != Pass || len(o.Summaries) != 1 {
 		t.Errorf("typical alone: %+v", o)
 	}
-	k.Metrics = []Metric{Mean}
-	if o := storedOne(t, k); o.Verdict != Regressed || len(o.Metrics) != 1 {
+	k.Summaries = []Summary{Mean}
+	if o := storedOne(t, k); o.Verdict != Regressed || len(o.Summaries) != 1 {
 		t.Errorf("mean alone: %+v", o)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
-// Launches summarises the samples of one regime, in the order measured.
-func Launches(samples []evidence.Sample, regime string) ([]Launch, error) {
+// Launches summarises the samples of one state, in the order measured.
+func Launches(samples []evidence.Sample, state evidence.CacheState) ([]Launch, error) {
 	var launches []Launch
 	for _, s := range samples {
-		if s.Regime != regime {
+		if s.CacheState != state {
 			continue
 		}
 		l, err := Summarize(s.BatchesNS)
@@ -23,36 +23,36 @@ func Launches(samples []evidence.Sample, regime string) ([]Launch, error) {
 	return launches, nil
 }
 
-// BlockOf summarises a recorded block of one regime.
-func BlockOf(b evidence.Block, regime string) (Block, error) {
+// BlockOf summarises a recorded block of one state.
+func BlockOf(b evidence.Block, state evidence.CacheState) (Block, error) {
 	var out Block
 	for _, side := range []struct {
 		from []evidence.Sample
 		to   *[perArm]Launch
 	}{{b.Base, &out.Base}, {b.Head, &out.Head}} {
-		launches, err := Launches(side.from, regime)
+		launches, err := Launches(side.from, state)
 		if err != nil {
 			return out, fmt.Errorf("block %d: %w", b.Number+1, err)
 		}
 		if len(launches) != perArm {
-			return out, fmt.Errorf("block %d has %d %s launches of one arm, not %d", b.Number+1, len(launches), regime, perArm)
+			return out, fmt.Errorf("block %d has %d %s launches of one arm, not %d", b.Number+1, len(launches), state, perArm)
 		}
 		copy(side.to[:], launches)
 	}
 	return out, nil
 }
 
-// AABlocks groups the samples of one regime of an A/A run into its blocks; they
+// AABlocks groups the samples of one state of an A/A run into its blocks; they
 // stand in the order measured.
-func AABlocks(samples []evidence.Sample, regime string) ([]AABlock, error) {
+func AABlocks(samples []evidence.Sample, state evidence.CacheState) ([]AABlock, error) {
 	var launches [][]float64
 	for _, s := range samples {
-		if s.Regime == regime {
+		if s.CacheState == state {
 			launches = append(launches, s.BatchesNS)
 		}
 	}
 	if len(launches) == 0 || len(launches)%blockSize != 0 {
-		return nil, fmt.Errorf("%d %s launches are no whole blocks of %d", len(launches), regime, blockSize)
+		return nil, fmt.Errorf("%d %s launches are no whole blocks of %d", len(launches), state, blockSize)
 	}
 	blocks := make([]AABlock, 0, len(launches)/blockSize)
 	for whole := range slices.Chunk(launches, blockSize) {
@@ -62,8 +62,8 @@ func AABlocks(samples []evidence.Sample, regime string) ([]AABlock, error) {
 }
 
 // BaseTime is the median of a pilot's launches, in ns.
-func BaseTime(pilot []evidence.Sample, regime string, m Metric) (float64, error) {
-	launches, err := Launches(pilot, regime)
+func BaseTime(pilot []evidence.Sample, state evidence.CacheState, m Summary) (float64, error) {
+	launches, err := Launches(pilot, state)
 	if err != nil {
 		return 0, err
 	}
@@ -79,16 +79,16 @@ func NewSession(samples []evidence.Sample) ([]evidence.SessionLaunch, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, evidence.SessionLaunch{Regime: s.Regime, Typical: l.Typical, Mean: l.Mean})
+		out = append(out, evidence.SessionLaunch{CacheState: s.CacheState, Typical: l.Typical, Mean: l.Mean})
 	}
 	return out, nil
 }
 
-// SessionOf is a recorded session in one regime.
-func SessionOf(s evidence.Session, regime string) Session {
+// SessionOf is a recorded session in one state.
+func SessionOf(s evidence.Session, state evidence.CacheState) Session {
 	var out Session
 	for _, l := range s.Launches {
-		if l.Regime == regime {
+		if l.CacheState == state {
 			out.Launches = append(out.Launches, Launch{Typical: l.Typical, Mean: l.Mean})
 		}
 	}

@@ -1,19 +1,15 @@
 package compare
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // An Experiment is one kernel in one case, measured in blocks.
 type Experiment struct {
-	Name   string `json:"name"` // unique within a pull request
 	Limits Limits `json:"limits"`
 	// Blocks are in the order in which they were measured: a look judges the
 	// first of them.
 	Blocks []Block `json:"blocks"`
-	// Metrics are the gated ones; none means Typical and Mean.
-	Metrics []Metric `json:"metrics,omitempty"`
+	// Summaries are the gated ones; none means Typical and Mean.
+	Summaries []Summary `json:"metrics,omitempty"`
 	// Explained says that a person has accounted for a collapse (at least 90 %
 	// faster), which otherwise is never a pass.
 	Explained bool `json:"explained,omitempty"`
@@ -23,35 +19,32 @@ type Experiment struct {
 const maxExperiments = 1 << 20
 
 // metrics returns the gated metrics.
-func (e Experiment) metrics() []Metric {
-	if len(e.Metrics) == 0 {
-		return []Metric{Typical, Mean}
+func (e Experiment) summaries() []Summary {
+	if len(e.Summaries) == 0 {
+		return []Summary{Typical, Mean}
 	}
-	return e.Metrics
+	return e.Summaries
 }
 
 // used are the metrics that every launch must hold. Typical and Mean are made
 // of all batches, so an odd one is an odd launch whatever is gated.
-func (e Experiment) used() []Metric { return append([]Metric{Typical, Mean}, e.metrics()...) }
+func (e Experiment) used() []Summary { return append([]Summary{Typical, Mean}, e.summaries()...) }
 
 // pairs is the number of launches of each arm.
 func (e Experiment) pairs() int { return len(e.Blocks) * perArm }
 
-// Valid reports what Decide refuses: no name, limits or metrics that are none,
+// Valid reports what Decide refuses: limits or summaries that are none, or
 // more blocks than the plan has. Unusable times are a state of the outcome.
 func (e Experiment) Valid(plan Plan) error {
-	if e.Name == "" {
-		return errors.New("an experiment has no name")
-	}
 	if err := e.Limits.Valid(); err != nil {
 		return err
 	}
 	if e.pairs() > plan.lastPairs() {
 		return fmt.Errorf("it holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.pairs(), plan.lastPairs())
 	}
-	seen := map[Metric]bool{}
-	for _, m := range e.metrics() {
-		if metricNames[m] == "" || seen[m] {
+	seen := map[Summary]bool{}
+	for _, m := range e.summaries() {
+		if summaryNames[m] == "" || seen[m] {
 			return fmt.Errorf("metric %s is unknown or named twice", m)
 		}
 		seen[m] = true
@@ -67,15 +60,10 @@ func validAll(experiments []Experiment, plan Plan) error {
 	if len(experiments) > maxExperiments {
 		return fmt.Errorf("%d experiments, at most %d are judged together", len(experiments), maxExperiments)
 	}
-	seen := make(map[string]bool, len(experiments))
-	for _, e := range experiments {
+	for i, e := range experiments {
 		if err := e.Valid(plan); err != nil {
-			return fmt.Errorf("experiment %q: %w", e.Name, err)
+			return fmt.Errorf("experiment %d: %w", i+1, err)
 		}
-		if seen[e.Name] {
-			return fmt.Errorf("experiment %q is named twice", e.Name)
-		}
-		seen[e.Name] = true
 	}
 	return nil
 }

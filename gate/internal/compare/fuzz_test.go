@@ -55,7 +55,7 @@ func FuzzDecide(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e := Experiment{Name: "k", Limits: limits, Blocks: decodeBlocks(data)}
+		e := Experiment{Limits: limits, Blocks: decodeBlocks(data)}
 		o := decideOne(t, e, SequentialPlan())
 		if _, err := json.Marshal(o); err != nil {
 			t.Fatalf("%+v cannot be written: %v", o, err)
@@ -64,11 +64,11 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%d blocks are %s: %s", len(e.Blocks), o.Verdict, o.Detail)
 		}
 		for _, b := range e.Blocks {
-			if b.valid([]Metric{Typical, Mean}) != nil && o.Verdict != Inconclusive {
+			if b.valid([]Summary{Typical, Mean}) != nil && o.Verdict != Inconclusive {
 				t.Fatalf("unusable times are %s: %s", o.Verdict, o.Detail)
 			}
 		}
-		for _, m := range o.Metrics {
+		for _, m := range o.Summaries {
 			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || !(m.PRegressed > 0 && m.PRegressed <= 1) || !(m.PPass > 0 && m.PPass <= 1) {
 				t.Fatalf("%+v", m)
 			}

@@ -57,9 +57,9 @@ func percentile(sorted []float64, p float64) float64 {
 }
 
 // valid reports why a launch cannot be used, or nil.
-func (l Launch) valid() error { return l.validFor([]Metric{Typical, Mean}) }
+func (l Launch) valid() error { return l.validFor([]Summary{Typical, Mean}) }
 
-func (l Launch) validFor(metrics []Metric) error {
+func (l Launch) validFor(metrics []Summary) error {
 	for _, m := range metrics {
 		if t := m.of(l); !usable(t) {
 			return fmt.Errorf("%w: %s is %v ns", errInvalidLaunch, m, t)
@@ -79,25 +79,25 @@ const (
 // usable holds for a time that can be one. Written so that NaN fails it.
 func usable(t float64) bool { return t >= shortest && t <= longest }
 
-// A Metric is one of the summaries of a launch.
-type Metric uint8
+// A Summary is one of the summaries of a launch.
+type Summary uint8
 
 // Typical and Mean are the gated metrics. A kernel is red when one of them is,
 // and green when both are: Typical alone does not see a tail, Mean alone is
 // noisy. P99 is advice.
 const (
-	Typical Metric = iota + 1
+	Typical Summary = iota + 1
 	Mean
 	P99
 )
 
-var metricNames = map[Metric]string{Typical: "typical", Mean: "mean", P99: "p99"}
+var summaryNames = map[Summary]string{Typical: "typical", Mean: "mean", P99: "p99"}
 
 // String returns "typical", "mean" or "p99".
-func (m Metric) String() string { return nameOf(metricNames, m) }
+func (m Summary) String() string { return nameOf(summaryNames, m) }
 
 // of returns the metric's value in a launch.
-func (m Metric) of(l Launch) float64 {
+func (m Summary) of(l Launch) float64 {
 	switch m {
 	case Mean:
 		return l.Mean

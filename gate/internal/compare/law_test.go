@@ -14,9 +14,8 @@ func request(rng *rand.Rand, kernels, blocks int) []Experiment {
 	limits := []Limits{{Tolerance: 0.005, Detect: 0.02}, {Tolerance: 0.0025, Detect: 0.01}, {Tolerance: 0.03, Detect: 0.05}}
 	effects := []float64{-0.3, -0.02, 0, 0, 0.004, 0.01, 0.02, 0.05}
 	var experiments []Experiment
-	for k := range kernels {
+	for range kernels {
 		experiments = append(experiments, Experiment{
-			Name:   string(rune('a' + k)),
 			Limits: limits[rng.IntN(len(limits))],
 			Blocks: normalBlocks(rng, rng.IntN(blocks+1), 0.001*math.Pow(2, 3*rng.Float64()), effects[rng.IntN(len(effects))]),
 		})
@@ -73,7 +72,7 @@ func TestSwapNegatesTheLogRatio(t *testing.T) {
 			if len(e.Blocks) == 0 {
 				continue
 			}
-			for _, m := range e.metrics() {
+			for _, m := range e.summaries() {
 				d := newDifferences(e.Blocks, m)
 				swapped := make([]Block, len(e.Blocks))
 				for i, b := range e.Blocks {
@@ -100,9 +99,9 @@ func TestEqualArmsAreNeverRed(t *testing.T) {
 				experiments[i].Blocks[j].Head = b.Base
 			}
 		}
-		for _, o := range outcomesOf(t, experiments, plan) {
+		for i, o := range outcomesOf(t, experiments, plan) {
 			if o.Verdict == Regressed {
-				t.Errorf("%s against itself: %s", o.Name, o.Detail)
+				t.Errorf("%d against itself: %s", i, o.Detail)
 			}
 		}
 	})
@@ -121,7 +120,7 @@ func TestSlowerNeverPassesWhatFailed(t *testing.T) {
 			}
 			failed++
 			if after.Verdict != Regressed {
-				t.Errorf("%s was regressed and is %s with %q slower: %s", after.Name, after.Verdict, experiments[k].Name, after.Detail)
+				t.Errorf("%d was regressed and is %s with %d slower: %s", i, after.Verdict, k, after.Detail)
 			}
 		}
 	})
@@ -139,7 +138,7 @@ func TestScaleLeavesTheVerdict(t *testing.T) {
 		}
 		for i, after := range outcomesOf(t, experiments, plan) {
 			if after.Verdict != before[i].Verdict || after.Reason != before[i].Reason || after.NeedPairs != before[i].NeedPairs {
-				t.Errorf("times %v: %s was %s (%s) and is %s (%s)", c, after.Name, before[i].Verdict, before[i].Detail, after.Verdict, after.Detail)
+				t.Errorf("times %v: %d was %s (%s) and is %s (%s)", c, i, before[i].Verdict, before[i].Detail, after.Verdict, after.Detail)
 			}
 		}
 	})
@@ -179,18 +178,18 @@ func TestDeletedEvidenceNeverHelps(t *testing.T) {
 	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
 		before := outcomesOf(t, experiments, plan)
 		k := rng.IntN(len(experiments))
-		name, blocks := experiments[k].Name, experiments[k].Blocks
+		blocks := experiments[k].Blocks
 		for keep := range len(blocks) {
 			experiments[k].Blocks = blocks[:keep]
 			after := outcomesOf(t, experiments, plan)
 			if green(after) && !green(before) {
-				t.Errorf("%d of %d blocks of %s turn the pull request green", keep, len(blocks), name)
+				t.Errorf("%d of %d blocks of %d turn the pull request green", keep, len(blocks), k)
 			}
 			for i, o := range after {
-				if o.Name == name && (o.Verdict == Pass || o.Verdict == Improved) {
+				if i == k && (o.Verdict == Pass || o.Verdict == Improved) {
 					passed++
 					if before[i].Verdict == Regressed {
-						t.Errorf("%d of %d blocks turn %s from regressed to %s", keep, len(blocks), name, o.Verdict)
+						t.Errorf("%d of %d blocks turn %d from regressed to %s", keep, len(blocks), k, o.Verdict)
 					}
 				}
 			}
@@ -203,14 +202,11 @@ func TestDeletedEvidenceNeverHelps(t *testing.T) {
 
 func TestMoreExperimentsNeverTurnFailIntoPass(t *testing.T) {
 	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
-		before := map[string]Verdict{}
-		for _, o := range outcomesOf(t, experiments, plan) {
-			before[o.Name] = o.Verdict
-		}
-		more := append(slices.Clone(experiments), Experiment{Name: "z", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, 0)})
-		for _, o := range outcomesOf(t, more, plan) {
-			if before[o.Name] == Regressed && (o.Verdict == Pass || o.Verdict == Improved) {
-				t.Errorf("%s was regressed and passes beside one more experiment", o.Name)
+		before := outcomesOf(t, experiments, plan)
+		more := append(slices.Clone(experiments), Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, 0)})
+		for i, o := range outcomesOf(t, more, plan)[:len(before)] {
+			if before[i].Verdict == Regressed && (o.Verdict == Pass || o.Verdict == Improved) {
+				t.Errorf("%d was regressed and passes beside one more experiment", i)
 			}
 		}
 	})

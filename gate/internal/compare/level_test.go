@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -99,9 +98,9 @@ type tally struct {
 // with the given effect.
 func pullRequest(t testing.TB, m *machine, plan Plan, limits Limits, kernels int, effect float64, sum *tally) {
 	t.Helper()
-	d := &Driver{plan: plan, attempt: 1} // NewDriver refuses the tolerance of 0 that shows the level
-	for k := range kernels {
-		d.experiments = append(d.experiments, Experiment{Name: fmt.Sprint(k), Limits: limits})
+	d := &Driver{plan: plan, dropped: map[int]bool{}, attempt: 1} // NewDriver refuses the tolerance of 0 that shows the level
+	for range kernels {
+		d.experiments = append(d.experiments, Experiment{Limits: limits})
 	}
 	times := make([]float64, 8)
 	for {
@@ -112,10 +111,10 @@ func pullRequest(t testing.TB, m *machine, plan Plan, limits Limits, kernels int
 		if !more {
 			break
 		}
-		launches := make(map[string]*[blockSize]Launch, len(step.Kernels))
+		launches := make(map[int]*[blockSize]Launch, len(step.Experiments))
 		for slot, arm := range step.Order {
 			shared := m.tick()
-			for _, name := range step.Kernels {
+			for _, name := range step.Experiments {
 				if launches[name] == nil {
 					launches[name] = &[blockSize]Launch{}
 				}
@@ -127,7 +126,7 @@ func pullRequest(t testing.TB, m *machine, plan Plan, limits Limits, kernels int
 				launches[name][slot] = summarized(t, times)
 			}
 		}
-		blocks := make(map[string]Block, len(launches))
+		blocks := make(map[int]Block, len(launches))
 		for name, l := range launches {
 			blocks[name] = dealt(step.Order, *l)
 		}
@@ -254,7 +253,7 @@ func TestLevelNeedsRandomOrder(t *testing.T) {
 				}
 			}
 		}
-		if decideOne(t, Experiment{Name: "k", Limits: standard(t), Blocks: blocks}, fixed(t, 3)).Verdict == Regressed {
+		if decideOne(t, Experiment{Limits: standard(t), Blocks: blocks}, fixed(t, 3)).Verdict == Regressed {
 			red++
 		}
 	}

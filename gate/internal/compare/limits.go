@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"math"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
 // Limits are the two bounds that an experiment is judged by, as relative
@@ -54,10 +56,10 @@ func MaxRegression(profile Limits, detect float64) (Limits, error) {
 	return NewLimits(detect*profile.Tolerance/profile.Detect, detect)
 }
 
-// WithFloor raises the limits to an absolute floor: a difference below floor is
+// withFloor raises the limits to an absolute floor: a difference below floor is
 // harmless whatever it is in percent. Both are nanoseconds per call. The zone
 // between the limits keeps its width, so that the number of pairs does too.
-func (l Limits) WithFloor(floor, base float64) (Limits, error) {
+func (l Limits) withFloor(floor, base float64) (Limits, error) {
 	if l.Reference {
 		return Limits{}, fmt.Errorf("a floor has no meaning for a ratio to a reference")
 	}
@@ -68,6 +70,28 @@ func (l Limits) WithFloor(floor, base float64) (Limits, error) {
 		l.Tolerance, l.Detect = l.Tolerance+rise, l.Detect+rise
 	}
 	return l, l.Valid()
+}
+
+// A Bound is what a rule accepts of a time. A floor is an absolute difference
+// that is harmless, so the limits depend on the base's time.
+type Bound struct {
+	Limits  Limits
+	FloorNS float64 // 0: none
+}
+
+// At are the limits for a base that takes so many nanoseconds.
+func (b Bound) At(baseNS float64) (Limits, error) {
+	if b.FloorNS == 0 {
+		return b.Limits, b.Limits.Valid()
+	}
+	return b.Limits.withFloor(b.FloorNS, baseNS)
+}
+
+// A Test is what a question asks of the times of two arms.
+type Test struct {
+	CacheState evidence.CacheState
+	Summary    Summary
+	Bound      Bound
 }
 
 // ReferenceLimits bounds the ratio of the head to a reference contender, which

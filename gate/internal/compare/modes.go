@@ -29,7 +29,7 @@ type Modes struct {
 }
 
 // findModes looks for two modes in the launches of an experiment.
-func findModes(blocks []Block, m Metric) *Modes {
+func findModes(blocks []Block, m Summary) *Modes {
 	return modesOf(armValues(blocks, m, Base), armValues(blocks, m, Head))
 }
 
@@ -138,3 +138,6 @@ func logChoose(n, k int) float64 {
 	c, _ := math.Lgamma(float64(n - k + 1))
 	return a - b - c
 }
+
+// finite holds for numbers that can be compared.
+func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }

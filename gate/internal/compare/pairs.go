@@ -24,7 +24,7 @@ func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
 	}
 	need := 0
 	for i, one := range t.tests {
-		if o.Metrics[i].Verdict == Inconclusive {
+		if o.Summaries[i].Verdict == Inconclusive {
 			need = max(need, one.needPairs(t.experiment, tests, plan))
 		}
 	}

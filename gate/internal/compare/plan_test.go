@@ -42,9 +42,9 @@ func TestLimits(t *testing.T) {
 		want Limits
 	}{
 		{"5 % at the standard profile", func() (Limits, error) { return MaxRegression(standard, 0.05) }, Limits{Tolerance: 0.0125, Detect: 0.05}},
-		{"50 ns on 100 µs", func() (Limits, error) { return standard.WithFloor(50, 1e5) }, standard},
-		{"50 ns on 2 µs", func() (Limits, error) { return standard.WithFloor(50, 2000) }, Limits{Tolerance: 0.025, Detect: 0.04}},
-		{"no floor", func() (Limits, error) { return standard.WithFloor(0, 2000) }, standard},
+		{"50 ns on 100 µs", func() (Limits, error) { return standard.withFloor(50, 1e5) }, standard},
+		{"50 ns on 2 µs", func() (Limits, error) { return standard.withFloor(50, 2000) }, Limits{Tolerance: 0.025, Detect: 0.04}},
+		{"no floor", func() (Limits, error) { return standard.withFloor(0, 2000) }, standard},
 		{"half of a reference", func() (Limits, error) { return ReferenceLimits(0.5) }, Limits{Tolerance: -0.5, Detect: -0.5, Reference: true}},
 	} {
 		if got, err := c.got(); err != nil || !near(got, c.want) {
@@ -53,10 +53,10 @@ func TestLimits(t *testing.T) {
 	}
 	for name, f := range map[string]func() (Limits, error){
 		"unknown profile":      func() (Limits, error) { return Profile("Standard") },
-		"a base of 0":          func() (Limits, error) { return standard.WithFloor(50, 0) },
-		"a floor of NaN":       func() (Limits, error) { return standard.WithFloor(math.NaN(), 1e5) },
-		"a negative floor":     func() (Limits, error) { return standard.WithFloor(-1, 1e5) },
-		"a floor of the base":  func() (Limits, error) { return standard.WithFloor(1e9, 1) },
+		"a base of 0":          func() (Limits, error) { return standard.withFloor(50, 0) },
+		"a floor of NaN":       func() (Limits, error) { return standard.withFloor(math.NaN(), 1e5) },
+		"a negative floor":     func() (Limits, error) { return standard.withFloor(-1, 1e5) },
+		"a floor of the base":  func() (Limits, error) { return standard.withFloor(1e9, 1) },
 		"a ratio of 0":         func() (Limits, error) { return ReferenceLimits(0) },
 		"a ratio of NaN":       func() (Limits, error) { return ReferenceLimits(math.NaN()) },
 		"a regression of 0":    func() (Limits, error) { return MaxRegression(standard, 0) },
@@ -97,7 +97,7 @@ func TestHolmAndBenjaminiHochberg(t *testing.T) {
 }
 
 func TestZeroValuesAreNoEvidence(t *testing.T) {
-	if Verdict(0) != Inconclusive || Reason(0) != NotMeasured || ChangeState(0) != undefined {
+	if Verdict(0) != Inconclusive || Reason(0) != NotMeasured {
 		t.Error("a zero value is evidence")
 	}
 }

@@ -13,7 +13,7 @@ import (
 type differences []float64
 
 // newDifferences takes logarithms once per launch.
-func newDifferences(blocks []Block, m Metric) differences {
+func newDifferences(blocks []Block, m Summary) differences {
 	d := make(differences, 0, pairsPerBlock*len(blocks))
 	for _, b := range blocks {
 		var base, head [perArm]float64

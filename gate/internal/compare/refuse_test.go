@@ -45,7 +45,7 @@ func TestNothingPassesUnproven(t *testing.T) {
 		{"negative", broken(-5), Inconclusive, InvalidLaunch},
 		{"base of zero", baseless, Inconclusive, InvalidLaunch},
 	} {
-		o := decideOne(t, Experiment{Name: "k", Limits: standard(t), Blocks: c.blocks}, fixed(t, 3))
+		o := decideOne(t, Experiment{Limits: standard(t), Blocks: c.blocks}, fixed(t, 3))
 		if o.Verdict != c.verdict || o.Reason != c.reason || o.Detail == "" {
 			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Verdict, o.Reason, o.Detail, c.verdict, c.reason)
 		}
@@ -54,7 +54,7 @@ func TestNothingPassesUnproven(t *testing.T) {
 
 func TestExplainedCollapsePasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(42, 0))
-	e := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, -0.95), Explained: true}
+	e := Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, -0.95), Explained: true}
 	if o := decideOne(t, e, fixed(t, 3)); o.Verdict != Improved {
 		t.Errorf("%s (%s), want improved", o.Verdict, o.Detail)
 	}
@@ -75,7 +75,7 @@ func TestFewestPairs(t *testing.T) {
 
 func TestDecideRefusesMisuse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 0))
-	ok := Experiment{Name: "k", Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, 0)}
+	ok := Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, 0)}
 	with := func(f func(*Experiment)) []Experiment { e := ok; f(&e); return []Experiment{e} }
 	for _, c := range []struct {
 		name        string
@@ -83,15 +83,13 @@ func TestDecideRefusesMisuse(t *testing.T) {
 		plan        Plan
 		want        string
 	}{
-		{"no name", with(func(e *Experiment) { e.Name = "" }), fixed(t, 3), "no name"},
-		{"named twice", []Experiment{ok, ok}, fixed(t, 3), `"k" is named twice`},
 		{"after the last look", []Experiment{ok}, fixed(t, 2), "voids the error bound"},
 		{"tolerance 0", with(func(e *Experiment) { e.Limits.Tolerance = 0 }), fixed(t, 3), "0 < tolerance < detect"},
 		{"tolerance NaN", with(func(e *Experiment) { e.Limits.Tolerance = math.NaN() }), fixed(t, 3), "0 < tolerance < detect"},
 		{"detect infinite", with(func(e *Experiment) { e.Limits.Detect = math.Inf(1) }), fixed(t, 3), "0 < tolerance < detect"},
 		{"limits swapped", with(func(e *Experiment) { e.Limits = Limits{Tolerance: 0.02, Detect: 0.01} }), fixed(t, 3), "0 < tolerance < detect"},
-		{"unknown metric", with(func(e *Experiment) { e.Metrics = []Metric{7} }), fixed(t, 3), "unknown"},
-		{"metric twice", with(func(e *Experiment) { e.Metrics = []Metric{Mean, Mean} }), fixed(t, 3), "named twice"},
+		{"unknown metric", with(func(e *Experiment) { e.Summaries = []Summary{7} }), fixed(t, 3), "unknown"},
+		{"metric twice", with(func(e *Experiment) { e.Summaries = []Summary{Mean, Mean} }), fixed(t, 3), "named twice"},
 		{"no looks", []Experiment{ok}, Plan{Alpha: .01, Beta: .01, FDR: .05}, "1 to 64 looks"},
 		{"looks out of order", []Experiment{ok}, Plan{Looks: []Look{{12, .5}, {8, .5}}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
 		{"a look inside a block", []Experiment{ok}, Plan{Looks: []Look{{13, 1}}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},

@@ -19,7 +19,7 @@ func relative(shift float64) float64 { return math.Expm1(shift) }
 // residuals pools the launches of an experiment as logarithms around the mean
 // of their arm and block, sorted. Taking four values about their own mean
 // shrinks them, which the factor undoes.
-func residuals(blocks []Block, m Metric) []float64 {
+func residuals(blocks []Block, m Summary) []float64 {
 	inflate := math.Sqrt(float64(perArm) / (perArm - 1))
 	pool := make([]float64, 0, blockSize*len(blocks))
 	for _, b := range blocks {

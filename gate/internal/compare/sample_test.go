@@ -97,18 +97,20 @@ func (s samples) judged(t testing.TB, contender int, profile string, plan Plan) 
 		t.Fatal(err)
 	}
 	var experiments []Experiment
+	var kinds []string
 	for kind := range s {
+		kinds = append(kinds, kind)
 		blocks := s.blocks(t, kind, contender)
 		blocks = blocks[:min(len(blocks), plan.lastPairs()/perArm)]
-		experiments = append(experiments, Experiment{Name: kind, Limits: limits, Blocks: blocks})
+		experiments = append(experiments, Experiment{Limits: limits, Blocks: blocks})
 	}
 	outcomes, err := Decide(experiments, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byKind := map[string]Outcome{}
-	for _, o := range outcomes {
-		byKind[o.Name] = o
+	for i, o := range outcomes {
+		byKind[kinds[i]] = o
 	}
 	return byKind
 }
@@ -162,7 +164,7 @@ func TestSamplesTiny(t *testing.T) {
 		roundPlus5: {0.025, 0.029, Regressed},
 	} {
 		o := s.judged(t, contender, "standard", SequentialPlan())["tiny"]
-		estimate := o.Metrics[0].Estimate
+		estimate := o.Summaries[0].Estimate
 		if o.Verdict != want.verdict || !(want.low < estimate && estimate < want.high) {
 			t.Errorf("contender %d: %s with %v, want %s within %v and %v", contender, o.Verdict, estimate, want.verdict, want.low, want.high)
 		}

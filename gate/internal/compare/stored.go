@@ -32,29 +32,27 @@ type Session struct {
 // Stored is a kernel with its history. The history holds the sessions since
 // the last change, of one machine key; finding them is the caller's.
 type Stored struct {
-	Name    string    `json:"name"`
 	Limits  Limits    `json:"limits"`
 	History []Session `json:"history"`
 	Now     Session   `json:"now"`
-	// Metrics are the gated ones; none means Typical and Mean.
-	Metrics []Metric `json:"metrics,omitempty"`
+	// Summaries are the gated ones; none means Typical and Mean.
+	Summaries []Summary `json:"metrics,omitempty"`
 }
 
 // A StoredOutcome is what stored mode proved. With fewer than eight sessions it
 // is advisory: the verdict is Inconclusive, and Detail says what was seen.
 type StoredOutcome struct {
-	Name     string                `json:"name"`
-	Verdict  Verdict               `json:"verdict"`
-	Reason   Reason                `json:"reason"`
-	Detail   string                `json:"detail"`
-	Advisory bool                  `json:"advisory"`
-	Sessions int                   `json:"sessions"` // in the history
-	Metrics  []StoredMetricOutcome `json:"metrics,omitempty"`
+	Verdict   Verdict                `json:"verdict"`
+	Reason    Reason                 `json:"reason"`
+	Detail    string                 `json:"detail"`
+	Advisory  bool                   `json:"advisory"`
+	Sessions  int                    `json:"sessions"` // in the history
+	Summaries []StoredSummaryOutcome `json:"metrics,omitempty"`
 }
 
-// A StoredMetricOutcome belongs to one gated metric.
-type StoredMetricOutcome struct {
-	Metric   Metric  `json:"metric"`
+// A StoredSummaryOutcome belongs to one gated metric.
+type StoredSummaryOutcome struct {
+	Summary  Summary `json:"metric"`
 	Base     float64 `json:"base_ns"`  // geometric mean of the sessions
 	Head     float64 `json:"head_ns"`  // this session
 	Estimate float64 `json:"estimate"` // of this session against the mean of the history
@@ -70,28 +68,24 @@ type StoredMetricOutcome struct {
 }
 
 // DecideStored judges all kernels of a pull request that have no base binary:
-// Holm at Alpha over all of them, a pass at Beta for each. Sorted by name.
+// Holm at Alpha over all of them, a pass at Beta for each.
+// Outcomes stand in the order of the kernels.
 func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 	if err := plan.Valid(); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
 	var outcomes []StoredOutcome
 	var ps []float64
-	for _, k := range kernels {
+	for i, k := range kernels {
 		if err := k.Valid(); err != nil {
-			return nil, fmt.Errorf("kernel %q: %w", k.Name, err)
+			return nil, fmt.Errorf("history %d: %w", i+1, err)
 		}
-		if seen[k.Name] {
-			return nil, fmt.Errorf("kernel %q is named twice", k.Name)
-		}
-		seen[k.Name] = true
 		o := k.outcome()
 		outcomes = append(outcomes, o)
-		for i := range k.metrics() { // each counts, measured or not
+		for i := range k.summaries() { // each counts, measured or not
 			p := 1.0
-			if i < len(o.Metrics) {
-				p = o.Metrics[i].PRegressed
+			if i < len(o.Summaries) {
+				p = o.Summaries[i].PRegressed
 			}
 			ps = append(ps, p)
 		}
@@ -100,15 +94,11 @@ func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 	for i := range outcomes {
 		outcomes[i].judge(red, plan.Beta)
 	}
-	slices.SortFunc(outcomes, func(a, b StoredOutcome) int { return strings.Compare(a.Name, b.Name) })
 	return outcomes, nil
 }
 
 // Valid reports what DecideStored refuses.
 func (k Stored) Valid() error {
-	if k.Name == "" {
-		return errors.New("a kernel with a history has no name")
-	}
 	if err := k.Limits.Valid(); err != nil {
 		return err
 	}
@@ -123,7 +113,7 @@ func (k Stored) Valid() error {
 
 // outcome computes figures and p values; judge turns them into a verdict.
 func (k Stored) outcome() StoredOutcome {
-	o := StoredOutcome{Name: k.Name, Sessions: len(k.History)}
+	o := StoredOutcome{Sessions: len(k.History)}
 	if len(k.Now.Launches) == 0 || len(k.History) == 0 {
 		o.Detail = fmt.Sprintf("%d launches now against %d sessions: nothing to compare", len(k.Now.Launches), len(k.History))
 		return o
@@ -135,13 +125,13 @@ func (k Stored) outcome() StoredOutcome {
 		}
 	}
 	o.Advisory = len(k.History) < fewestSessions
-	for _, m := range k.metrics() {
-		o.Metrics = append(o.Metrics, k.metric(m))
+	for _, m := range k.summaries() {
+		o.Summaries = append(o.Summaries, k.metric(m))
 	}
 	return o
 }
 
-func (k Stored) metrics() []Metric { return Experiment{Metrics: k.Metrics}.metrics() }
+func (k Stored) summaries() []Summary { return Experiment{Summaries: k.Summaries}.summaries() }
 
 // valid reports the first launch of a session that cannot be used.
 func (s Session) valid() error {
@@ -157,7 +147,7 @@ func (s Session) valid() error {
 }
 
 // value is the logarithm of a session's trimmed mean.
-func (s Session) value(m Metric) float64 {
+func (s Session) value(m Summary) float64 {
 	var values []float64
 	for _, l := range s.Launches {
 		values = append(values, m.of(l))
@@ -171,12 +161,12 @@ func (s Session) value(m Metric) float64 {
 
 // metric compares this session with the prediction from the history: a value
 // of the same distribution lies within t·s·√(1+1/H) of the mean.
-func (k Stored) metric(m Metric) StoredMetricOutcome {
+func (k Stored) metric(m Summary) StoredSummaryOutcome {
 	var history []float64
 	for _, s := range k.History {
 		history = append(history, s.value(m))
 	}
-	o := StoredMetricOutcome{Metric: m, PRegressed: 1, PPass: 1}
+	o := StoredSummaryOutcome{Summary: m, PRegressed: 1, PPass: 1}
 	o.SigmaSession, o.SigmaLaunch = sessionComponents(k.History, m)
 	mean, now := average(history), k.Now.value(m)
 	shift := now - mean
@@ -202,7 +192,7 @@ func (k Stored) metric(m Metric) StoredMetricOutcome {
 
 // sessionComponents is the one-way analysis of variance over sessions. Unequal
 // numbers of launches enter by their usual effective number.
-func sessionComponents(sessions []Session, m Metric) (between, within float64) {
+func sessionComponents(sessions []Session, m Summary) (between, within float64) {
 	groups := make([][]float64, len(sessions))
 	for i, s := range sessions {
 		for _, l := range s.Launches {
@@ -215,18 +205,18 @@ func sessionComponents(sessions []Session, m Metric) (between, within float64) {
 
 // judge sets verdict, reason and detail.
 func (o *StoredOutcome) judge(red, beta float64) {
-	if len(o.Metrics) == 0 {
+	if len(o.Summaries) == 0 {
 		return
 	}
 	regressed, passed, known, collapsed := false, true, true, false
 	var parts []string
-	for _, m := range o.Metrics {
+	for _, m := range o.Summaries {
 		regressed = regressed || m.known && m.PRegressed <= red
 		passed = passed && m.known && m.PPass <= beta
 		known = known && m.known
 		collapsed = collapsed || m.Estimate <= collapseBelow
 		parts = append(parts, fmt.Sprintf("%s %s (%s to %s; σ between sessions %.2f %%, between launches %.2f %%)",
-			m.Metric, percent(m.Estimate), percent(m.Low), percent(m.High), 100*m.SigmaSession, 100*m.SigmaLaunch))
+			m.Summary, percent(m.Estimate), percent(m.Low), percent(m.High), 100*m.SigmaSession, 100*m.SigmaLaunch))
 	}
 	figures := fmt.Sprintf("%s against %d sessions", strings.Join(parts, ", "), o.Sessions)
 	switch {

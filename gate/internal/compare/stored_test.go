@@ -75,7 +75,7 @@ func TestStored(t *testing.T) {
 		{"constant, slower", constant, session(rng, 0, 0.001, 0.5), Inconclusive, ZeroVariance, false},
 		{"collapsed", sessions(rng, 20, 0.005, 0.003), session(rng, 0.005, 0.003, -0.95), Inconclusive, Collapse, false},
 	} {
-		o := storedOne(t, Stored{Name: "k", Limits: storedLimits, History: c.history, Now: c.now})
+		o := storedOne(t, Stored{Limits: storedLimits, History: c.history, Now: c.now})
 		if o.Verdict != c.verdict || o.Reason != c.reason || o.Advisory != c.advisory || o.Detail == "" {
 			t.Errorf("%s: %s, %s, advisory %v (%s), want %s, %s, %v", c.name, o.Verdict, o.Reason, o.Advisory, o.Detail, c.verdict, c.reason, c.advisory)
 		}
@@ -86,18 +86,18 @@ func TestStored(t *testing.T) {
 // the others.
 func TestAdvisoryHasNoPValue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(74, 0))
-	o := storedOne(t, Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 7, 0.005, 0.003), Now: session(rng, 0.005, 0.003, 0.5)})
-	for _, m := range o.Metrics {
+	o := storedOne(t, Stored{Limits: storedLimits, History: sessions(rng, 7, 0.005, 0.003), Now: session(rng, 0.005, 0.003, 0.5)})
+	for _, m := range o.Summaries {
 		if m.PRegressed != 1 || m.PPass != 1 {
-			t.Errorf("%s has p values %v and %v, want 1", m.Metric, m.PRegressed, m.PPass)
+			t.Errorf("%s has p values %v and %v, want 1", m.Summary, m.PRegressed, m.PPass)
 		}
 	}
 }
 
 func TestStoredComponents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(72, 0))
-	o := storedOne(t, Stored{Name: "k", Limits: storedLimits, History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
-	if m := o.Metrics[0]; math.Abs(m.SigmaSession-0.008) > 0.0006 || math.Abs(m.SigmaLaunch-0.003) > 0.0001 {
+	o := storedOne(t, Stored{Limits: storedLimits, History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
+	if m := o.Summaries[0]; math.Abs(m.SigmaSession-0.008) > 0.0006 || math.Abs(m.SigmaLaunch-0.003) > 0.0001 {
 		t.Errorf("components %v and %v, want 0.008 and 0.003", m.SigmaSession, m.SigmaLaunch)
 	}
 }
@@ -112,8 +112,8 @@ func TestStoredLevel(t *testing.T) {
 	red, green := 0, 0
 	for range requests {
 		var still, slow []Stored
-		for k := range kernels {
-			one := Stored{Name: string(rune('a' + k)), Limits: limits, History: sessions(rng, 10, 0.008, 0.004)}
+		for range kernels {
+			one := Stored{Limits: limits, History: sessions(rng, 10, 0.008, 0.004)}
 			one.Now = session(rng, 0.008, 0.004, limits.Tolerance)
 			still = append(still, one)
 			one.Now = session(rng, 0.008, 0.004, limits.Detect)
@@ -145,13 +145,10 @@ func countStored(t *testing.T, kernels []Stored, v Verdict) int {
 }
 
 func TestStoredRefuses(t *testing.T) {
-	ok := Stored{Name: "k", Limits: storedLimits}
-	nameless, reference := ok, ok
-	nameless.Name = ""
+	ok := Stored{Limits: storedLimits}
+	reference := ok
 	reference.Limits = Limits{Tolerance: -0.5, Detect: -0.5, Reference: true}
-	for want, kernels := range map[string][]Stored{
-		"no name": {nameless}, "not stored": {reference}, "named twice": {ok, ok},
-	} {
+	for want, kernels := range map[string][]Stored{"not stored": {reference}} {
 		if _, err := DecideStored(kernels, SequentialPlan()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}

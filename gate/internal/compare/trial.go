@@ -13,7 +13,7 @@ const collapseBelow = -0.9
 // look that was reached, the smallest p value so far over the look's weight.
 // Such a running minimum is a p value that holds at whichever look one stops.
 type test struct {
-	metric    Metric
+	metric    Summary
 	d         differences
 	regressed []float64
 	passed    []float64
@@ -43,7 +43,7 @@ func newTrial(e Experiment, plan Plan) trial {
 	if t.invalid == nil {
 		t.looks = plan.reached(e.pairs())
 	}
-	for _, m := range e.metrics() {
+	for _, m := range e.summaries() {
 		one := test{metric: m, improved: 1}
 		if t.invalid == nil && len(e.Blocks) > 0 {
 			one = newTest(newDifferences(e.Blocks, m), e.Limits, t.looks)
@@ -74,7 +74,7 @@ func newTest(d differences, limits Limits, looks []Look) test {
 
 // constantArm reports whether all launches of an arm gave one value, which
 // real timing does not do.
-func constantArm(blocks []Block, m Metric) bool {
+func constantArm(blocks []Block, m Summary) bool {
 	first := blocks[0]
 	base, head := true, true
 	for _, b := range blocks {

@@ -64,11 +64,11 @@ func (c check) failed(err error, fix string) check {
 	switch {
 	case errors.As(err, &absent):
 		c.Status = missing
-		if absent.Hint != "" {
-			fix = absent.Hint
+		if absent.Advice != "" {
+			fix = absent.Advice
 		}
-	case errors.As(err, &unusable) && unusable.Hint != "":
-		fix = unusable.Hint
+	case errors.As(err, &unusable) && unusable.Advice != "":
+		fix = unusable.Advice
 	case errors.As(err, &unusable) && fix == "":
 		fix = "correct or unset what names it: " + string(unusable.Source)
 	}

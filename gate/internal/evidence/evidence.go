@@ -10,6 +10,7 @@ package evidence
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Schema names the layout of a Record.
@@ -190,6 +191,18 @@ type Check struct {
 	Reasons       []string `json:"reasons,omitempty"`
 }
 
+// Passed reports whether nothing about a check is wrong. Its status alone does
+// not say so: a record comes from a file.
+func (c Check) Passed() bool {
+	return c.Status == "pass" && c.Elements > 0 && c.RelativeError != nil && c.NonFinite == 0 && c.Unwritten == 0 &&
+		c.Guard == "ok" && !c.InputsChanged && c.Repeatable
+}
+
+// Correct reports whether the record shows that a kernel is correct.
+func (r *Record) Correct() bool {
+	return r != nil && r.Failure == nil && len(r.Checks) > 0 && !slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.Passed() })
+}
+
 // A Launch is one kernel launch as the profiler saw it.
 type Launch struct {
 	Kernel  string  `json:"kernel"`
@@ -198,10 +211,19 @@ type Launch struct {
 	Metrics Metrics `json:"metrics"`
 }
 
-// A Sample is what one process launch measured of one regime: the time of one
+// A CacheState says where the inputs of a timed call lie before it.
+type CacheState string
+
+// Warm inputs are in the L2 cache, Cold ones are not.
+const (
+	Warm CacheState = "warm"
+	Cold CacheState = "cold"
+)
+
+// A Sample is what one process launch measured in one state of the caches: the time of one
 // call in nanoseconds, one figure a batch.
 type Sample struct {
-	Regime      string      `json:"regime"`
+	CacheState  CacheState  `json:"regime"`
 	Calls       int         `json:"calls"` // calls in one batch
 	KernelNodes int         `json:"kernel_nodes"`
 	Sets        int         `json:"sets"`
@@ -281,10 +303,10 @@ type Session struct {
 	Launches []SessionLaunch `json:"launches"`
 }
 
-// A SessionLaunch is the summary of one process launch in one regime, in
+// A SessionLaunch is the summary of one process launch in one state of the caches, in
 // nanoseconds per call.
 type SessionLaunch struct {
-	Regime  string  `json:"regime"`
-	Typical float64 `json:"typical"`
-	Mean    float64 `json:"mean"`
+	CacheState CacheState `json:"regime"`
+	Typical    float64    `json:"typical"`
+	Mean       float64    `json:"mean"`
 }

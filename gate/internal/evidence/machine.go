@@ -52,6 +52,21 @@ func (m Machine) Is(name string) bool {
 	return name == model || name == m.Key() || strings.HasPrefix(model, name+"-")
 }
 
+// Runs reports whether code for an architecture runs on the machine: the same
+// major version, and a minor version that is not newer. Code for "sm_90a" runs
+// on 9.0 alone.
+func (m Machine) Runs(arch string) bool {
+	major, minor, ok := strings.Cut(m.CC, ".")
+	if !ok {
+		return false
+	}
+	number := strings.TrimPrefix(arch, "sm_")
+	if exact := strings.TrimRight(number, "af"); exact != number {
+		return exact == major+minor
+	}
+	return strings.HasPrefix(number, major) && len(number) == len(major)+1 && number[len(major):] <= minor
+}
+
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, driver %s, CUDA %s, %s W, MIG %s, clocks %s",
 		m.GPU, m.Driver, m.Runtime, m.PowerLimitW, m.MIG, m.Clocks)

@@ -272,7 +272,7 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		return nil, err
 	}
 	bad := func(key, hint, format string, args ...any) error {
-		return &yamlfile.Error{File: file, Line: lines[key], Msg: fmt.Sprintf(format, args...), Hint: hint}
+		return &yamlfile.Error{File: file, Line: lines[key], Msg: fmt.Sprintf(format, args...), Advice: hint}
 	}
 	dir := path.Dir(file)
 	k := &Kernel{Name: strings.TrimPrefix(dir, base+"/"), File: file,

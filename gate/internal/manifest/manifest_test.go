@@ -215,8 +215,8 @@ func wantError(t *testing.T, root, want, hint string) {
 	if !errors.As(err, &e) || s != nil {
 		t.Fatalf("got %v, want a *yamlfile.Error", err)
 	}
-	if e.Error() != want || e.Hint != hint {
-		t.Errorf("got  %s (hint %q)\nwant %s (hint %q)", e, e.Hint, want, hint)
+	if e.Error() != want || e.Advice != hint {
+		t.Errorf("got  %s (hint %q)\nwant %s (hint %q)", e, e.Advice, want, hint)
 	}
 }
 

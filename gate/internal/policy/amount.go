@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"gopkg.in/yaml.v3"
+	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
 // An Amount is a number with the unit it was written in: 8, 1e-3, 2%, 5pp, 50ns.
@@ -31,12 +31,12 @@ var amountUnits = map[string]struct {
 
 // UnmarshalYAML reads a scalar; anything that is not a finite number of at
 // least 0 with a known unit is refused.
-func (a *Amount) UnmarshalYAML(n *yaml.Node) error {
+func (a *Amount) UnmarshalYAML(n *yamlfile.Node) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("line %d: %s", n.Line, fmt.Sprintf(format, args...))
 	}
 	m := amountPattern.FindStringSubmatch(n.Value)
-	if n.Kind != yaml.ScalarNode || m == nil {
+	if n.Kind != yamlfile.Scalar || m == nil {
 		return bad("%q is not an amount such as 8, 1e-3, 2%%, 5pp or 50ns", n.Value)
 	}
 	u, ok := amountUnits[m[2]]
@@ -54,5 +54,11 @@ func (a *Amount) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// MarshalText keeps an amount in the verdict as it was written.
-func (a Amount) MarshalText() ([]byte, error) { return []byte(a.Text), nil }
+// InPercent turns "14%" into 14 for a metric in %: not the 14.000000000000002
+// that the binary 0.14 makes of it, which a measured 14 does not reach.
+func (a Amount) InPercent() float64 {
+	if a.Unit == "%" {
+		return math.Round(a.Number*1e11) / 1e9
+	}
+	return a.Number
+}

@@ -1,6 +1,5 @@
-// Package policy reads policies.yaml and turns comparisons into a verdict. It
-// is pure: the same facts and the same policy give the same verdict, and every
-// status starts as inconclusive until evidence upgrades it.
+// Package policy reads policies.yaml: which kernels are judged, on which
+// machines, by which rules. It reads and refuses, and judges nothing.
 package policy
 
 import (
@@ -13,8 +12,9 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
-	"gopkg.in/yaml.v3"
 )
 
 // A Policy is a policies.yaml, checked.
@@ -62,8 +62,8 @@ type latency struct {
 // texts is one text or a list of them.
 type texts []string
 
-func (t *texts) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
+func (t *texts) UnmarshalYAML(n *yamlfile.Node) error {
+	if n.Kind == yamlfile.Scalar {
 		*t = texts{n.Value}
 		return nil
 	}
@@ -101,7 +101,7 @@ func (c checker) bad(key, hint, format string, args ...any) error {
 	if parent := strings.LastIndexByte(key, '.'); !ok && parent >= 0 {
 		line = c.lines[key[:parent]]
 	}
-	return &yamlfile.Error{File: c.file, Line: line, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	return &yamlfile.Error{File: c.file, Line: line, Msg: fmt.Sprintf(format, args...), Advice: hint}
 }
 
 func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
@@ -146,7 +146,7 @@ func (c checker) rules(f *file, p *Policy) error {
 	for i := range f.Rules {
 		r, err := c.rule(f, i)
 		if err == nil {
-			err = c.time(r, p.Limits, i)
+			err = c.time(&r, p.Limits, i)
 		}
 		if err != nil {
 			return err
@@ -160,10 +160,10 @@ func (c checker) rules(f *file, p *Policy) error {
 // experiment that a rule with a say asks for.
 func (c checker) advised(p *Policy) error {
 	asked := func(r Rule) bool {
-		return isLatency(r.Metric) && !isAdvice(r.Metric) && r.Compares() && !p.Stored
+		return r.Metric.Time() && !r.Metric.Advice && r.Compares() && !p.Stored
 	}
 	for i, r := range p.Rules {
-		if isAdvice(r.Metric) && r.Compares() && !slices.ContainsFunc(p.Rules, asked) {
+		if r.Metric.Advice && r.Compares() && !slices.ContainsFunc(p.Rules, asked) {
 			return c.bad(fmt.Sprintf("rules[%d].metric", i), "", "rule %q: %s is compared where a rule compares latency.typical or latency.mean with a base that is run", r.ID, r.Metric.Name)
 		}
 	}
@@ -226,4 +226,21 @@ func (c checker) duration(key, text string, otherwise time.Duration) (time.Durat
 		return 0, c.bad(key, "120s", "%q is not a time", text)
 	}
 	return d, nil
+}
+
+// ProfileMetrics are the profiler's figures: gate's own, and those that rules
+// name beside them.
+func (p *Policy) ProfileMetrics() []string {
+	var out []string
+	for _, m := range metric.All() {
+		if m.Tier == evidence.Profile {
+			out = append(out, m.Name)
+		}
+	}
+	for _, r := range p.Rules {
+		if r.Metric.Tier == evidence.Profile && !slices.Contains(out, r.Metric.Name) {
+			out = append(out, r.Metric.Name)
+		}
+	}
+	return out
 }

@@ -232,8 +232,8 @@ func TestParseRefuses(t *testing.T) {
 			if !errors.As(err, &e) || p != nil {
 				t.Fatalf("got %v (policy: %v), want a *yamlfile.Error", err, p != nil)
 			}
-			if e.Error() != "policies.yaml"+c.want || e.Hint != c.hint {
-				t.Errorf("got  %s (hint %q)\nwant policies.yaml%s (hint %q)", e, e.Hint, c.want, c.hint)
+			if e.Error() != "policies.yaml"+c.want || e.Advice != c.hint {
+				t.Errorf("got  %s (hint %q)\nwant policies.yaml%s (hint %q)", e, e.Advice, c.want, c.hint)
 			}
 		})
 	}
@@ -285,8 +285,8 @@ func TestIdleRuleIsAnError(t *testing.T) {
 	}
 	err := p.Idle([]string{"attention/y", "attention/z"})
 	var e *yamlfile.Error
-	if !errors.As(err, &e) || e.Error() != `policies.yaml:6: rule "a" matches none of the 2 kernels, so it can never fail` || e.Hint != "kernels: patterns match names such as attention/y" {
-		t.Errorf("%v (hint %q)", err, e.Hint)
+	if !errors.As(err, &e) || e.Error() != `policies.yaml:6: rule "a" matches none of the 2 kernels, so it can never fail` || e.Advice != "kernels: patterns match names such as attention/y" {
+		t.Errorf("%v (hint %q)", err, e.Advice)
 	}
 	if err := p.Idle(nil); err == nil {
 		t.Error("a rule over no kernel can fail")

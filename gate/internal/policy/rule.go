@@ -10,32 +10,26 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
-)
-
-// Severity says whether a broken rule is red.
-type Severity string
-
-// Red is the default. Advice, which belongs to some metrics and cannot be
-// chosen, is shown and weighs nothing.
-const (
-	Red    Severity = "fail"
-	Warns  Severity = "warn"
-	Advice Severity = "advice"
 )
 
 // A Rule is one line of a policy: a metric and what is accepted of it. With
 // RelativeTo the limit is a share of that kernel's time in the same run.
 type Rule struct {
 	ID            string
-	Metric        Metric
+	Metric        metric.Metric
 	RelativeTo    string
 	Limit         Amount
 	MaxRegression Amount
 	Floor         Amount
 	Kernels       []string
-	Severity      Severity
+	Severity      verdict.Severity
 	Line          int
+
+	// Bound is what the rule accepts of a time that is compared.
+	Bound compare.Bound
 }
 
 type rule struct {
@@ -69,27 +63,27 @@ func (c checker) rule(f *file, i int) (Rule, error) {
 	if slices.Contains(reserved, in.ID) {
 		return Rule{}, c.bad(key("id"), "", "%q is a rule that gate always applies: choose another id", in.ID)
 	}
-	m, ok := LookupMetric(in.Metric)
+	m, ok := metric.Lookup(in.Metric)
 	if !ok {
 		hint := "see `gate schema metrics` for the list"
-		if near := yamlfile.Nearest(in.Metric, metricNames()); near != "" {
+		if near := yamlfile.Nearest(in.Metric, metric.Names()); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return Rule{}, c.bad(key("metric"), hint, "rule %q: unknown metric %q", in.ID, in.Metric)
 	}
 	r := Rule{ID: in.ID, Metric: m, RelativeTo: in.RelativeTo, Limit: in.Limit, MaxRegression: in.MaxRegression, Floor: in.Floor,
-		Kernels: in.Kernels, Severity: Red, Line: c.lines[at]}
+		Kernels: in.Kernels, Severity: verdict.Red, Line: c.lines[at]}
 	if in.Severity != "" {
-		r.Severity = Severity(in.Severity)
-		if r.Severity != Red && r.Severity != Warns {
+		r.Severity = verdict.Severity(in.Severity)
+		if r.Severity != verdict.Red && r.Severity != verdict.Warns {
 			return Rule{}, c.bad(key("severity"), "fail or warn", "rule %q: severity cannot be %q", in.ID, in.Severity)
 		}
 	}
-	if isAdvice(m) {
+	if m.Advice {
 		if in.Severity != "" {
 			return Rule{}, c.bad(key("severity"), "latency.mean sees a tail and can be red", "rule %q: %s is advice and never red", in.ID, m.Name)
 		}
-		r.Severity = Advice
+		r.Severity = verdict.Advice
 	}
 	for j, pattern := range in.Kernels {
 		if !doublestar.ValidatePattern(strings.TrimPrefix(pattern, "!")) {
@@ -99,20 +93,21 @@ func (c checker) rule(f *file, i int) (Rule, error) {
 	return r, c.amounts(r, key)
 }
 
-// time checks that what a rule accepts of a time can be put to a test.
-func (c checker) time(r Rule, profile compare.Limits, i int) error {
-	if !isLatency(r.Metric) {
+// time works out the bound of a rule on a time.
+func (c checker) time(r *Rule, profile compare.Limits, i int) (err error) {
+	if !r.Metric.Time() {
 		return nil
 	}
-	key, err := fmt.Sprintf("rules[%d].limit", i), error(nil)
+	key := fmt.Sprintf("rules[%d].limit", i)
+	r.Bound = compare.Bound{Limits: profile, FloorNS: r.Floor.Number}
 	switch {
 	case r.RelativeTo != "":
-		_, err = compare.ReferenceLimits(r.Limit.Number)
+		r.Bound.Limits, err = compare.ReferenceLimits(r.Limit.Number)
 	case r.Limit.Set && r.Limit.Number == 0:
 		err = fmt.Errorf("no time lies below a limit of %s", r.Limit.Text)
 	case r.MaxRegression.Set:
 		key = fmt.Sprintf("rules[%d].max_regression", i)
-		_, err = compare.MaxRegression(profile, r.MaxRegression.Number)
+		r.Bound.Limits, err = compare.MaxRegression(profile, r.MaxRegression.Number)
 	}
 	if err != nil {
 		return c.bad(key, "", "rule %q: %v", r.ID, err)
@@ -129,20 +124,20 @@ func (c checker) amounts(r Rule, key func(string) string) error {
 	if r.Limit.Set && r.MaxRegression.Set || !r.Limit.Set && !r.Compares() {
 		return c.bad(key("metric"), "", "rule %q wants either limit or max_regression", r.ID)
 	}
-	if r.Limit.Set && m.Either {
+	if r.Limit.Set && m.Better == metric.Neither {
 		return c.bad(key("limit"), "max_regression says how much may change", "rule %q: %s has no better direction, so a limit has no side", r.ID, m.Name)
 	}
 	if r.Limit.Set && !sameUnit(r.Limit, m) {
-		return c.bad(key("limit"), "", "rule %q: a limit of %s does not fit %s, which is in %s", r.ID, r.Limit.Text, m.Name, unitName(m.Unit))
+		return c.bad(key("limit"), "", "rule %q: a limit of %s does not fit %s, which is in %s", r.ID, r.Limit.Text, m.Name, metric.UnitName(m.Unit))
 	}
 	if r.MaxRegression.Set && r.MaxRegression.Unit != "%" && !sameUnit(r.MaxRegression, m) {
-		return c.bad(key("max_regression"), "", "rule %q: max_regression of %s does not fit %s, which is in %s", r.ID, r.MaxRegression.Text, m.Name, unitName(m.Unit))
+		return c.bad(key("max_regression"), "", "rule %q: max_regression of %s does not fit %s, which is in %s", r.ID, r.MaxRegression.Text, m.Name, metric.UnitName(m.Unit))
 	}
-	if isLatency(m) && r.MaxRegression.Set && (r.MaxRegression.Unit != "%" || r.MaxRegression.Number <= 0) {
+	if m.Time() && r.MaxRegression.Set && (r.MaxRegression.Unit != "%" || r.MaxRegression.Number <= 0) {
 		return c.bad(key("max_regression"), "2%", "rule %q: a time is compared in %%, above 0", r.ID)
 	}
 	if r.Floor.Set && (r.Limit.Set || !sameUnit(r.Floor, m)) {
-		return c.bad(key("floor"), "", "rule %q: floor goes with max_regression and is in %s", r.ID, unitName(m.Unit))
+		return c.bad(key("floor"), "", "rule %q: floor goes with max_regression and is in %s", r.ID, metric.UnitName(m.Unit))
 	}
 	return nil
 }
@@ -150,7 +145,7 @@ func (c checker) amounts(r Rule, key func(string) string) error {
 // relative checks the form of a rule with relative_to.
 func (c checker) relative(r Rule, key func(string) string) error {
 	switch {
-	case !isLatency(r.Metric) || isAdvice(r.Metric):
+	case !r.Metric.Time() || r.Metric.Advice:
 		return c.bad(key("relative_to"), "latency.typical, latency.mean and their cold forms are", "rule %q: %s is not measured beside a reference", r.ID, r.Metric.Name)
 	case !r.Limit.Set || r.MaxRegression.Set || r.Floor.Set:
 		return c.bad(key("relative_to"), "limit: 0.5", "rule %q: relative_to goes with limit, a share of the reference's time", r.ID)
@@ -166,7 +161,7 @@ var kernelPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,255}$`)
 
 // sameUnit reports whether an amount is in the unit of the metric. A metric in
 // % takes points: "5pp", or "62%" for a limit.
-func sameUnit(a Amount, m Metric) bool {
+func sameUnit(a Amount, m metric.Metric) bool {
 	switch a.Unit {
 	case "":
 		return m.Unit != "ns"
@@ -177,17 +172,10 @@ func sameUnit(a Amount, m Metric) bool {
 	}
 }
 
-func unitName(unit string) string {
-	if unit == "" {
-		return "plain numbers"
-	}
-	return unit
-}
-
 // Compares reports whether the rule compares the head with the base. A time
 // without an amount is compared by the policy's own limits.
 func (r Rule) Compares() bool {
-	return r.MaxRegression.Set || isLatency(r.Metric) && !r.Limit.Set
+	return r.MaxRegression.Set || r.Metric.Time() && !r.Limit.Set
 }
 
 // Reference is the kernel that a rule with relative_to compares a kernel with: a
@@ -226,7 +214,7 @@ func (p *Policy) Idle(kernels []string) error {
 		if !slices.ContainsFunc(kernels, r.Matches) {
 			return &yamlfile.Error{File: p.File, Line: r.Line,
 				Msg:  fmt.Sprintf("rule %q matches none of the %d kernels, so it can never fail", r.ID, len(kernels)),
-				Hint: "kernels: patterns match names such as " + first(kernels)}
+				Advice: "kernels: patterns match names such as " + first(kernels)}
 		}
 	}
 	return nil

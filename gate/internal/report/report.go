@@ -8,8 +8,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // Formats are the names that Write knows.
@@ -23,7 +23,7 @@ type Options struct {
 }
 
 // Write renders the verdict in one format.
-func Write(w io.Writer, v *policy.Verdict, o Options) error {
+func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 	switch o.Format {
 	case "", "text":
 		return Text(w, v, o)
@@ -48,15 +48,15 @@ func Clean(s string, lines bool) string {
 }
 
 // headline says in one line what the run came to.
-func headline(v *policy.Verdict) string {
+func headline(v *verdict.Verdict) string {
 	c := v.Counts
 	kernels := plural(c.Kernels, "kernel")
 	switch v.Status {
-	case policy.Fail:
+	case verdict.Fail:
 		return fmt.Sprintf("%d of %s failed", c.Failed, kernels)
-	case policy.Pass:
+	case verdict.Pass:
 		return fmt.Sprintf("%s passed", kernels)
-	case policy.Warn:
+	case verdict.Warn:
 		return fmt.Sprintf("%s passed, with warnings", kernels)
 	}
 	if c.Kernels == 0 {
@@ -73,27 +73,27 @@ func plural(n int, noun string) string {
 }
 
 // order puts findings worst first and keeps the policy's order among equals.
-func order(findings []policy.Finding) []policy.Finding {
-	out := append([]policy.Finding(nil), findings...)
+func order(findings []verdict.Finding) []verdict.Finding {
+	out := append([]verdict.Finding(nil), findings...)
 	sort.SliceStable(out, func(i, j int) bool { return weight(out[i]) > weight(out[j]) })
 	return out
 }
 
-func weight(f policy.Finding) int {
-	if f.Severity == policy.Advice {
+func weight(f verdict.Finding) int {
+	if f.Severity == verdict.Advice {
 		return 0
 	}
 	switch f.Status {
-	case policy.Fail:
-		if f.Severity == policy.Warns {
+	case verdict.Fail:
+		if f.Severity == verdict.Warns {
 			return 2
 		}
 		return 4
-	case policy.Inconclusive:
+	case verdict.Inconclusive:
 		return 3
-	case policy.Warn:
+	case verdict.Warn:
 		return 2
-	case policy.Pass:
+	case verdict.Pass:
 		return 1
 	}
 	return 0

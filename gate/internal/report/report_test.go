@@ -13,7 +13,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -28,15 +28,15 @@ func absent(reason string) *evidence.Value {
 	return &v
 }
 
-func passed(rule, kase string) policy.Finding {
-	return policy.Finding{Rule: rule, Case: kase, Status: policy.Pass, Severity: policy.Red, Reason: "within the limit"}
+func passed(rule, kase string) verdict.Finding {
+	return verdict.Finding{Rule: rule, Case: kase, Status: verdict.Pass, Severity: verdict.Red, Reason: "within the limit"}
 }
 
 // kernel is a passing kernel with figures.
-func kernel(name string, status policy.Status, findings ...policy.Finding) policy.KernelVerdict {
-	return policy.KernelVerdict{Name: name, File: "kernels/" + name + "/kernel.yaml", Arch: "sm_90", State: policy.Changed, Status: status,
+func kernel(name string, status verdict.Status, findings ...verdict.Finding) verdict.KernelVerdict {
+	return verdict.KernelVerdict{Name: name, File: "kernels/" + name + "/kernel.yaml", Arch: "sm_90", State: verdict.Changed, Status: status,
 		Identity: evidence.Identity{Code: "c", Host: "h"}, Findings: findings,
-		Figures: []policy.CaseFigures{
+		Figures: []verdict.CaseFigures{
 			{Metrics: evidence.Metrics{"ptxas.registers": evidence.Of(168, "registers/thread"), "ptxas.spill_bytes": evidence.Of(0, "byte")}},
 			{Case: "mission", Machine: "h200-0a1b2c3d", Metrics: evidence.Metrics{"latency.typical": evidence.Of(17650, "ns"),
 				"check.relative_error": evidence.Of(3.2e-4, ""), "ncu.achieved_occupancy": evidence.Absent("not measured", "%")}},
@@ -44,92 +44,92 @@ func kernel(name string, status policy.Status, findings ...policy.Finding) polic
 }
 
 // run is a verdict around kernels.
-func run(status policy.Status, counts policy.Counts, kernels ...policy.KernelVerdict) *policy.Verdict {
-	return &policy.Verdict{Schema: policy.VerdictSchema, Status: status, Policy: "policies.yaml",
-		Head: policy.Side{Commit: "0123456789abcdef0123", Dirty: true}, Base: policy.Side{Commit: "fedcba9876543210fedc", How: "merge-base with origin/main"},
-		Machines: []policy.MachineRef{{Key: "h200-0a1b2c3d", Description: "NVIDIA H200, driver 580", Oldest: "2026-11-01T10:00:00Z", Newest: "2026-11-20T10:00:00Z"}},
+func run(status verdict.Status, counts verdict.Counts, kernels ...verdict.KernelVerdict) *verdict.Verdict {
+	return &verdict.Verdict{Schema: verdict.Schema, Status: status, Policy: "policies.yaml",
+		Head: verdict.Side{Commit: "0123456789abcdef0123", Dirty: true}, Base: verdict.Side{Commit: "fedcba9876543210fedc", How: "merge-base with origin/main"},
+		Machines: []verdict.MachineRef{{Key: "h200-0a1b2c3d", Description: "NVIDIA H200, driver 580", Oldest: "2026-11-01T10:00:00Z", Newest: "2026-11-20T10:00:00Z"}},
 		Counts:   counts, Kernels: kernels, Reproduce: "gate check --base fedcba987654"}
 }
 
 // hostile is what a kernel's author may put into any name.
 const hostile = "evil\x1b[2J\x1b[31m\r\nPASS\u202e\u200b\u2066\u2028\x00\tcolumn\xff<b>"
 
-func manyCases() []policy.Finding {
-	var out []policy.Finding
+func manyCases() []verdict.Finding {
+	var out []verdict.Finding
 	for _, c := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 		for _, r := range []string{"latency", "latency-mean"} {
-			out = append(out, policy.Finding{Rule: r, Metric: "latency.typical", Unit: "ns", Case: c, Machine: "h200", Tier: evidence.Latency,
-				Severity: policy.Red, Head: absent("never timed"), Reason: "never timed", Accepts: "max_regression 2%"})
+			out = append(out, verdict.Finding{Rule: r, Metric: "latency.typical", Unit: "ns", Case: c, Machine: "h200", Tier: evidence.Latency,
+				Severity: verdict.Red, Head: absent("never timed"), Reason: "never timed", Accepts: "max_regression 2%"})
 		}
 	}
 	return out
 }
 
 // verdicts are one of every kind, by the names of their golden files.
-func verdicts() map[string]*policy.Verdict {
-	spills := policy.Finding{Rule: "spills", Metric: "ptxas.spill_bytes", Unit: "byte", Tier: evidence.Static, Status: policy.Fail, Severity: policy.Red,
+func verdicts() map[string]*verdict.Verdict {
+	spills := verdict.Finding{Rule: "spills", Metric: "ptxas.spill_bytes", Unit: "byte", Tier: evidence.Static, Status: verdict.Fail, Severity: verdict.Red,
 		Head: value(1272, "byte"), Accepts: "limit 0", Reason: "1,272 B is above the limit of 0 B"}
-	slower := policy.Finding{Rule: "latency", Metric: "latency.typical", Unit: "ns", Case: "mission", Machine: "h200-0a1b2c3d", Tier: evidence.Latency,
-		Status: policy.Fail, Severity: policy.Red, Base: value(17650, "ns"), Head: value(19800, "ns"), Accepts: "max_regression 2%",
-		Interval: &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12}, Reason: "slower than the tolerance of +0.50 %"}
+	slower := verdict.Finding{Rule: "latency", Metric: "latency.typical", Unit: "ns", Case: "mission", Machine: "h200-0a1b2c3d", Tier: evidence.Latency,
+		Status: verdict.Fail, Severity: verdict.Red, Base: value(17650, "ns"), Head: value(19800, "ns"), Accepts: "max_regression 2%",
+		Interval: &verdict.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12}, Reason: "slower than the tolerance of +0.50 %"}
 	warning := spills
-	warning.Severity = policy.Warns
-	open := policy.Finding{Rule: "occupancy", Metric: "ncu.achieved_occupancy", Unit: "%", Case: "mission", Tier: evidence.Profile, Severity: policy.Red,
+	warning.Severity = verdict.Warns
+	open := verdict.Finding{Rule: "occupancy", Metric: "ncu.achieved_occupancy", Unit: "%", Case: "mission", Tier: evidence.Profile, Severity: verdict.Red,
 		Head: absent("no profile evidence of this code is recorded"), Accepts: "max_regression 5pp", Reason: "no profile evidence of this code is recorded"}
-	compared := policy.Finding{Rule: "registers", Metric: "ptxas.registers", Status: policy.NotCompared, Severity: policy.Red, Head: value(168, "registers/thread"), Reason: "the kernel is new"}
-	gone := policy.KernelVerdict{Name: "attention/old", Arch: "sm_90", State: policy.Gone, Status: policy.Fail,
-		Findings: []policy.Finding{{Rule: "present", Status: policy.Fail, Severity: policy.Red, Reason: "the base has this kernel and the head does not"}}}
-	broken := policy.KernelVerdict{Name: "attention/broken", Arch: "sm_90", State: policy.Changed, Status: policy.Fail,
+	compared := verdict.Finding{Rule: "registers", Metric: "ptxas.registers", Status: verdict.NotCompared, Severity: verdict.Red, Head: value(168, "registers/thread"), Reason: "the kernel is new"}
+	gone := verdict.KernelVerdict{Name: "attention/old", Arch: "sm_90", State: verdict.Gone, Status: verdict.Fail,
+		Findings: []verdict.Finding{{Rule: "present", Status: verdict.Fail, Severity: verdict.Red, Reason: "the base has this kernel and the head does not"}}}
+	broken := verdict.KernelVerdict{Name: "attention/broken", Arch: "sm_90", State: verdict.Changed, Status: verdict.Fail,
 		Detail:   "k.cu(3): error: identifier \"x\" is undefined\n\n\t1 error detected\n",
-		Findings: []policy.Finding{{Rule: "builds", Status: policy.Fail, Severity: policy.Red, Reason: "attention/broken does not compile"}}}
-	evil := kernel(hostile, policy.Fail, policy.Finding{Rule: hostile, Metric: hostile, Unit: hostile, Case: hostile, Machine: hostile, Status: policy.Fail,
-		Severity: policy.Red, Base: value(1, hostile), Head: value(2, hostile), Accepts: hostile, Reason: hostile})
-	evil.Arch, evil.State, evil.Detail = hostile, policy.State(hostile), hostile
-	evil.Launches = []policy.LaunchChange{{Case: hostile, Change: hostile, Kernel: hostile, Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Count: 2}}
+		Findings: []verdict.Finding{{Rule: "builds", Status: verdict.Fail, Severity: verdict.Red, Reason: "attention/broken does not compile"}}}
+	evil := kernel(hostile, verdict.Fail, verdict.Finding{Rule: hostile, Metric: hostile, Unit: hostile, Case: hostile, Machine: hostile, Status: verdict.Fail,
+		Severity: verdict.Red, Base: value(1, hostile), Head: value(2, hostile), Accepts: hostile, Reason: hostile})
+	evil.Arch, evil.State, evil.Detail = hostile, verdict.State(hostile), hostile
+	evil.Launches = []verdict.LaunchChange{{Case: hostile, Change: hostile, Kernel: hostile, Grid: [3]int{8, 8, 1}, Block: [3]int{128, 1, 1}, Count: 2}}
 	evil.Figures[1].Case, evil.Figures[1].Machine = hostile, hostile
-	hostileRun := run(policy.Fail, policy.Counts{Kernels: 1, Failed: 1}, evil)
+	hostileRun := run(verdict.Fail, verdict.Counts{Kernels: 1, Failed: 1}, evil)
 	hostileRun.Notes, hostileRun.Reproduce, hostileRun.Policy = []string{hostile}, hostile, hostile
-	hostileRun.Head.Commit, hostileRun.Base = hostile, policy.Side{Commit: hostile, How: hostile}
-	hostileRun.Machines = []policy.MachineRef{{Key: hostile, Description: hostile, Oldest: hostile, Newest: "2026"}}
+	hostileRun.Head.Commit, hostileRun.Base = hostile, verdict.Side{Commit: hostile, How: hostile}
+	hostileRun.Machines = []verdict.MachineRef{{Key: hostile, Description: hostile, Oldest: hostile, Newest: "2026"}}
 	long := open
 	long.Reason = strings.Repeat("a long reason ", 60)
-	fresh := kernel("attention/new", policy.Pass, passed("correctness", "mission"), compared)
-	fresh.State = policy.New
-	none := run(policy.Inconclusive, policy.Counts{})
-	none.Machines, none.Head, none.Base = nil, policy.Side{}, policy.Side{Why: "--base none was given"}
-	held := func(rule, accepts string) policy.Finding {
-		return policy.Finding{Rule: rule, Metric: "latency.typical", Unit: "ns", Case: "mission", Machine: "h200-0a1b2c3d", Tier: evidence.Latency,
-			Status: policy.Pass, Severity: policy.Red, Base: value(17650, "ns"), Head: value(17652, "ns"), Accepts: accepts, Reason: "proven below"}
+	fresh := kernel("attention/new", verdict.Pass, passed("correctness", "mission"), compared)
+	fresh.State = verdict.New
+	none := run(verdict.Inconclusive, verdict.Counts{})
+	none.Machines, none.Head, none.Base = nil, verdict.Side{}, verdict.Side{Why: "--base none was given"}
+	held := func(rule, accepts string) verdict.Finding {
+		return verdict.Finding{Rule: rule, Metric: "latency.typical", Unit: "ns", Case: "mission", Machine: "h200-0a1b2c3d", Tier: evidence.Latency,
+			Status: verdict.Pass, Severity: verdict.Red, Base: value(17650, "ns"), Head: value(17652, "ns"), Accepts: accepts, Reason: "proven below"}
 	}
 	compareTimes, ceiling, late := held("latency", "max_regression 2%"), held("ceiling", "limit 20us"), slower
 	seen := 0.0071
-	compareTimes.Interval = &policy.Interval{Estimate: 0.0001, Low: -0.002, High: 0.002, Pairs: 12, MDE90: &seen}
-	compareTimes.Noise = &policy.Noise{MDE90: 0.5, Recorded: "2026-11-01T00:00:00Z"}
-	ceiling.Base, ceiling.Noise = nil, &policy.Noise{MDE90: 0.0123, Recorded: "2026-11-20T10:00:00Z\u202e"}
-	late.Interval = &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12, MDE90: &seen}
+	compareTimes.Interval = &verdict.Interval{Estimate: 0.0001, Low: -0.002, High: 0.002, Pairs: 12, MDE90: &seen}
+	compareTimes.Noise = &verdict.Noise{MDE90: 0.5, Recorded: "2026-11-01T00:00:00Z"}
+	ceiling.Base, ceiling.Noise = nil, &verdict.Noise{MDE90: 0.0123, Recorded: "2026-11-20T10:00:00Z\u202e"}
+	late.Interval = &verdict.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12, MDE90: &seen}
 	beside, tail, sessions := held("ratio", "limit 0.1 of r02"), slower, held("latency", "max_regression 2%")
-	beside.RelativeTo, beside.Base, beside.Interval = "attention/r02\u202e", value(127170, "ns"), &policy.Interval{Estimate: -0.86, Low: -0.87, High: -0.85, Pairs: 8}
+	beside.RelativeTo, beside.Base, beside.Interval = "attention/r02\u202e", value(127170, "ns"), &verdict.Interval{Estimate: -0.86, Low: -0.87, High: -0.85, Pairs: 8}
 	fast, half := -0.001, 0.5
-	tail.Rule, tail.Metric, tail.Severity = "tail", "latency.p99", policy.Advice
-	tail.Interval = &policy.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12,
+	tail.Rule, tail.Metric, tail.Severity = "tail", "latency.p99", verdict.Advice
+	tail.Interval = &verdict.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12,
 		Modes: &compare.Modes{Split: 18500, BaseSlow: 0.25, HeadSlow: half, ShareP: 0.4, Fast: &fast}}
 	quietTail := held("quiet", "max_regression 2%")
-	quietTail.Severity, quietTail.Status = policy.Advice, policy.Inconclusive
-	sessions.Sessions = &policy.Sessions{Count: 9, Estimate: 0.0001, Low: -0.01, High: 0.01, SigmaSession: 0.004, SigmaLaunch: 0.002}
-	return map[string]*policy.Verdict{
-		"arms":  run(policy.Pass, policy.Counts{Kernels: 1, Passed: 1, Changed: 1, Measured: 2}, kernel("attention/a", policy.Pass, tail, quietTail, beside, sessions)),
-		"times": run(policy.Fail, policy.Counts{Kernels: 1, Failed: 1, Changed: 1, Measured: 2}, kernel("attention/a", policy.Fail, compareTimes, ceiling, held("bare", "limit 20us"), late)),
-		"pass":  run(policy.Pass, policy.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", policy.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
-		"fail": run(policy.Fail, policy.Counts{Kernels: 4, Failed: 3, Passed: 1, Changed: 3, Gone: 1, Measured: 3, Missing: 1},
-			broken, kernel("attention/slow", policy.Fail, passed("correctness", "mission"), open, spills, slower), gone, kernel("attention/z", policy.Pass, passed("correctness", "mission"))),
-		"warn":         run(policy.Warn, policy.Counts{Kernels: 1, Passed: 1, Changed: 1}, kernel("attention/a", policy.Warn, warning, passed("correctness", "mission"))),
-		"inconclusive": run(policy.Inconclusive, policy.Counts{Kernels: 1, Undecided: 1, Missing: 20}, kernel("attention/a", policy.Inconclusive, append(manyCases(), long)...)),
+	quietTail.Severity, quietTail.Status = verdict.Advice, verdict.Inconclusive
+	sessions.Sessions = &verdict.Sessions{Count: 9, Estimate: 0.0001, Low: -0.01, High: 0.01, SigmaSession: 0.004, SigmaLaunch: 0.002}
+	return map[string]*verdict.Verdict{
+		"arms":  run(verdict.Pass, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Pass, tail, quietTail, beside, sessions)),
+		"times": run(verdict.Fail, verdict.Counts{Kernels: 1, Failed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Fail, compareTimes, ceiling, held("bare", "limit 20us"), late)),
+		"pass":  run(verdict.Pass, verdict.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", verdict.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
+		"fail": run(verdict.Fail, verdict.Counts{Kernels: 4, Failed: 3, Passed: 1, Changed: 3, Gone: 1, Measured: 3, Missing: 1},
+			broken, kernel("attention/slow", verdict.Fail, passed("correctness", "mission"), open, spills, slower), gone, kernel("attention/z", verdict.Pass, passed("correctness", "mission"))),
+		"warn":         run(verdict.Warn, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1}, kernel("attention/a", verdict.Warn, warning, passed("correctness", "mission"))),
+		"inconclusive": run(verdict.Inconclusive, verdict.Counts{Kernels: 1, Undecided: 1, Missing: 20}, kernel("attention/a", verdict.Inconclusive, append(manyCases(), long)...)),
 		"nothing":      none,
 		"hostile":      hostileRun,
 	}
 }
 
-func render(t *testing.T, v *policy.Verdict, o Options) string {
+func render(t *testing.T, v *verdict.Verdict, o Options) string {
 	t.Helper()
 	var buf bytes.Buffer
 	if err := Write(&buf, v, o); err != nil {
@@ -227,7 +227,7 @@ func TestJSONRoundTrip(t *testing.T) {
 		if err := os.WriteFile(path, []byte(render(t, v, Options{Format: "json"})), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		back, err := policy.ReadVerdict(path)
+		back, err := verdict.Read(path)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -269,12 +269,12 @@ func TestRenderingChangesNothing(t *testing.T) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	err := Write(&bytes.Buffer{}, &policy.Verdict{}, Options{Format: "pdf"})
+	err := Write(&bytes.Buffer{}, &verdict.Verdict{}, Options{Format: "pdf"})
 	if err == nil || err.Error() != "there is no format \"pdf\": known are "+strings.Join(Formats, ", ") {
 		t.Error(err)
 	}
 	for _, f := range Formats {
-		if err := Write(&bytes.Buffer{}, &policy.Verdict{}, Options{Format: f}); err != nil {
+		if err := Write(&bytes.Buffer{}, &verdict.Verdict{}, Options{Format: f}); err != nil {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
@@ -286,18 +286,18 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestWriteErrorsAreHandedOn(t *testing.T) {
 	for _, f := range Formats {
-		if err := Write(full{}, &policy.Verdict{}, Options{Format: f}); err == nil || err.Error() != "no space left" {
+		if err := Write(full{}, &verdict.Verdict{}, Options{Format: f}); err == nil || err.Error() != "no space left" {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
 }
 
 func TestWorstFindingComesFirst(t *testing.T) {
-	statuses := []policy.Finding{
-		{Rule: "pass", Status: policy.Pass, Severity: policy.Red}, {Rule: "none", Status: policy.NotCompared, Severity: policy.Red},
-		{Rule: "warns", Status: policy.Fail, Severity: policy.Warns}, {Rule: "open", Status: policy.Inconclusive, Severity: policy.Red},
-		{Rule: "fail", Status: policy.Fail, Severity: policy.Red}, {Rule: "fail2", Status: policy.Fail, Severity: policy.Red},
-		{Rule: "advice", Status: policy.Fail, Severity: policy.Advice},
+	statuses := []verdict.Finding{
+		{Rule: "pass", Status: verdict.Pass, Severity: verdict.Red}, {Rule: "none", Status: verdict.NotCompared, Severity: verdict.Red},
+		{Rule: "warns", Status: verdict.Fail, Severity: verdict.Warns}, {Rule: "open", Status: verdict.Inconclusive, Severity: verdict.Red},
+		{Rule: "fail", Status: verdict.Fail, Severity: verdict.Red}, {Rule: "fail2", Status: verdict.Fail, Severity: verdict.Red},
+		{Rule: "advice", Status: verdict.Fail, Severity: verdict.Advice},
 	}
 	var got []string
 	for _, f := range order(statuses) {

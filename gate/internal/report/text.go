@@ -11,12 +11,13 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // Text writes the verdict for a terminal: worst kernel first, a line a
 // finding, the figures, and the command that leads here again.
-func Text(w io.Writer, v *policy.Verdict, o Options) error {
+func Text(w io.Writer, v *verdict.Verdict, o Options) error {
 	t := &text{o: o}
 	for _, k := range v.Kernels {
 		t.kernel(k)
@@ -41,20 +42,20 @@ func (t *text) line(format string, args ...any) {
 	fmt.Fprintf(&t.out, format+"\n", args...)
 }
 
-var colours = map[policy.Status]string{
-	policy.Fail: "31", policy.Inconclusive: "33", policy.Warn: "33", policy.Pass: "32", policy.NotCompared: "36",
+var colours = map[verdict.Status]string{
+	verdict.Fail: "31", verdict.Inconclusive: "33", verdict.Warn: "33", verdict.Pass: "32", verdict.NotCompared: "36",
 }
 
-func (t *text) paint(s string, status policy.Status) string {
+func (t *text) paint(s string, status verdict.Status) string {
 	if !t.o.Color {
 		return s
 	}
 	return "\x1b[1;" + colours[status] + "m" + s + "\x1b[0m"
 }
 
-func (t *text) kernel(k policy.KernelVerdict) {
+func (t *text) kernel(k verdict.KernelVerdict) {
 	arch := Clean(k.Arch, false)
-	if k.State == policy.Gone {
+	if k.State == verdict.Gone {
 		arch = "—"
 	}
 	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), Clean(k.Name, false), arch, Clean(string(k.State), false))
@@ -82,7 +83,7 @@ func (t *text) kernel(k policy.KernelVerdict) {
 }
 
 // launch writes a launch as CUDA's brackets do.
-func launch(l policy.LaunchChange) string {
+func launch(l verdict.LaunchChange) string {
 	name, _, _ := strings.Cut(l.Kernel, "(")
 	text := fmt.Sprintf("%s  %s<<<(%d, %d, %d), (%d, %d, %d)>>>", l.Case, name, l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2])
 	if l.Count > 1 {
@@ -92,22 +93,22 @@ func launch(l policy.LaunchChange) string {
 }
 
 // quiet holds for what a reader need not know. Advice speaks up on proof only.
-func quiet(f policy.Finding) bool {
-	if f.Severity == policy.Advice {
-		return f.Status != policy.Fail
+func quiet(f verdict.Finding) bool {
+	if f.Severity == verdict.Advice {
+		return f.Status != verdict.Fail
 	}
-	return f.Status == policy.Pass || f.Status == policy.NotCompared
+	return f.Status == verdict.Pass || f.Status == verdict.NotCompared
 }
 
 // A group is findings that say the same of several rules and cases.
 type group struct {
-	first        policy.Finding
+	first        verdict.Finding
 	rules, cases []string
 }
 
 // grouped joins findings without a figure that have one reason, so that one
 // missing record is one line.
-func grouped(findings []policy.Finding) []group {
+func grouped(findings []verdict.Finding) []group {
 	var out []group
 	for _, f := range findings {
 		n := slices.IndexFunc(out, func(g group) bool { return sameLine(g.first, f) })
@@ -126,20 +127,20 @@ func grouped(findings []policy.Finding) []group {
 	return out
 }
 
-func sameLine(a, b policy.Finding) bool {
+func sameLine(a, b verdict.Finding) bool {
 	return a.Status == b.Status && a.Severity == b.Severity && a.Reason == b.Reason && !hasFigure(a) && !hasFigure(b)
 }
 
-func hasFigure(f policy.Finding) bool { return f.Head != nil && f.Head.Known() }
+func hasFigure(f verdict.Finding) bool { return f.Head != nil && f.Head.Known() }
 
 func (t *text) finding(g group) {
 	f := g.first
 	word, shade := f.Status.String(), f.Status
 	switch {
-	case f.Severity == policy.Advice && f.Status == policy.Fail:
-		word, shade = string(policy.Advice), policy.Warn
-	case f.Severity == policy.Warns && f.Status == policy.Fail:
-		word = policy.Warn.String()
+	case f.Severity == verdict.Advice && f.Status == verdict.Fail:
+		word, shade = string(verdict.Advice), verdict.Warn
+	case f.Severity == verdict.Warns && f.Status == verdict.Fail:
+		word = verdict.Warn.String()
 	}
 	var parts []string
 	single := len(g.rules) == 1
@@ -175,7 +176,7 @@ func (t *text) finding(g group) {
 // modes says where launches fall apart, and how the arms share the groups.
 func modes(m *compare.Modes) string {
 	text := fmt.Sprintf("the launches fall into two groups around %s: %.0f %% of the base's and %.0f %% of the head's are in the slow one (Fisher's exact p %.2g)",
-		policy.Show(m.Split, "ns"), 100*m.BaseSlow, 100*m.HeadSlow, m.ShareP)
+		metric.Show(m.Split, "ns"), 100*m.BaseSlow, 100*m.HeadSlow, m.ShareP)
 	if m.Fast != nil {
 		text += fmt.Sprintf("; %+.2f %% in the fast one", 100**m.Fast)
 	}
@@ -186,9 +187,9 @@ func modes(m *compare.Modes) string {
 }
 
 // visible says what a time that passes could not have hidden.
-func visible(f policy.Finding) string {
+func visible(f verdict.Finding) string {
 	switch {
-	case f.Status != policy.Pass:
+	case f.Status != verdict.Pass:
 		return ""
 	case f.Interval != nil && f.Interval.MDE90 != nil:
 		return fmt.Sprintf("%+.2f %% would be found with 90 %% probability", 100**f.Interval.MDE90)
@@ -199,15 +200,15 @@ func visible(f policy.Finding) string {
 }
 
 // movement is "base → head" with units, or head and reference side by side.
-func movement(f policy.Finding) string {
+func movement(f verdict.Finding) string {
 	if f.Head == nil || !f.Head.Known() {
 		return ""
 	}
-	head := policy.Show(f.Head.Number, f.Unit)
+	head := metric.Show(f.Head.Number, f.Unit)
 	if f.Base == nil || !f.Base.Known() {
 		return head
 	}
-	base := policy.Show(f.Base.Number, f.Unit)
+	base := metric.Show(f.Base.Number, f.Unit)
 	if f.RelativeTo != "" {
 		return head + " beside " + base + " of " + f.RelativeTo
 	}
@@ -228,7 +229,7 @@ var columns = []struct{ title, metric, unit string }{
 }
 
 // figures prints the head's figures of every kernel and case, sorted by name.
-func (t *text) figures(v *policy.Verdict) {
+func (t *text) figures(v *verdict.Verdict) {
 	var buf bytes.Buffer
 	tw := tabwriter.NewWriter(&buf, 0, 0, 2, ' ', 0)
 	fmt.Fprint(tw, "kernel\tcase")
@@ -283,19 +284,19 @@ func cell(static, metrics evidence.Metrics, name, unit string) string {
 	if !v.Known() {
 		return "—"
 	}
-	return policy.Show(v.Number, unit)
+	return metric.Show(v.Number, unit)
 }
 
-func byName(kernels []policy.KernelVerdict) []policy.KernelVerdict {
+func byName(kernels []verdict.KernelVerdict) []verdict.KernelVerdict {
 	out := slices.Clone(kernels)
-	slices.SortStableFunc(out, func(a, b policy.KernelVerdict) int {
+	slices.SortStableFunc(out, func(a, b verdict.KernelVerdict) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
 	})
 	return out
 }
 
 // evidence says on what the verdict rests.
-func (t *text) evidence(v *policy.Verdict) {
+func (t *text) evidence(v *verdict.Verdict) {
 	c := v.Counts
 	t.line("kernels: %d unchanged, %d changed, %d new, %d gone", c.Unchanged, c.Changed, c.New, c.Gone)
 	t.line("evidence: %d measured now, %d reused, %d missing", c.Measured, c.Reused, c.Missing)
@@ -309,7 +310,7 @@ func (t *text) evidence(v *policy.Verdict) {
 	t.line("%s", sides(v))
 }
 
-func sides(v *policy.Verdict) string {
+func sides(v *verdict.Verdict) string {
 	head := "head: no commit"
 	if v.Head.Commit != "" {
 		head = "head: " + abbreviate(v.Head.Commit)

@@ -36,13 +36,14 @@ var safe = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 // place is the record's path below the directory. Every part is checked,
 // because addresses come from files that others wrote.
-func place(tier evidence.Tier, a evidence.Address, base *evidence.Address) (string, error) {
+func place(k evidence.Key) (string, error) {
+	a := k.At
 	if len(a.Harness) < 8 || !a.Known() || a.Op == "" || a.Case == "" {
 		return "", errors.New("the address is not complete")
 	}
-	name := string(tier)
-	if base != nil {
-		name += "-vs-" + base.Identity.Short()
+	name := string(k.Tier)
+	if k.Compares() {
+		name += "-vs-" + k.Base.Identity.Short()
 	}
 	parts := []string{a.Machine, a.Identity.Short(), a.Op + "-" + a.Case + "-" + a.Harness[:8], name + ".json"}
 	for _, p := range parts {
@@ -53,11 +54,10 @@ func place(tier evidence.Tier, a evidence.Address, base *evidence.Address) (stri
 	return filepath.Join(parts...), nil
 }
 
-// Get returns the record of one tier; base names the other arm of a latency
-// experiment and is nil otherwise. A record that is there but cannot be read,
-// or belongs elsewhere, is an error, never "not found".
-func (s *Store) Get(tier evidence.Tier, a evidence.Address, base *evidence.Address) (*evidence.Record, error) {
-	rel, err := place(tier, a, base)
+// Get returns the record under a key. A record that is there but cannot be
+// read, or belongs elsewhere, is an error, never "not found".
+func (s *Store) Get(k evidence.Key) (*evidence.Record, error) {
+	rel, err := place(k)
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +73,20 @@ func (s *Store) Get(tier evidence.Tier, a evidence.Address, base *evidence.Addre
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if r.Tier != tier || r.Address != a || !sameBase(r.Base, base) {
+	if r.Key() != k {
 		return nil, fmt.Errorf("%s: the record is of another code, case, machine or harness than its place says", path)
 	}
-	if key := r.Provenance.Machine.Key(); key != a.Machine {
-		return nil, fmt.Errorf("%s: the record was taken on %s, its place says %s", path, key, a.Machine)
+	if key := r.Provenance.Machine.Key(); key != k.At.Machine {
+		return nil, fmt.Errorf("%s: the record was taken on %s, its place says %s", path, key, k.At.Machine)
 	}
 	return r, nil
-}
-
-func sameBase(a, b *evidence.Address) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // Put writes the record with its raw inputs (name → content), which are
 // compressed and listed in the record.
 func (s *Store) Put(r *evidence.Record, raw map[string][]byte) error {
 	r.Schema = evidence.Schema
-	rel, err := place(r.Tier, r.Address, r.Base)
+	rel, err := place(r.Key())
 	if err != nil {
 		return fmt.Errorf("storing evidence: %w", err)
 	}

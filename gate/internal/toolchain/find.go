@@ -81,14 +81,14 @@ func (o Options) findCompiler(ctx context.Context, cache *disk.Answers) (*Toolch
 	if o.CacheDir != "" {
 		root, ok, err := Installed(o.CacheDir)
 		if err != nil {
-			return nil, &UnusableError{What: "nvcc", Source: SourceCache, Path: root, Err: err, Hint: installHint}
+			return nil, &UnusableError{What: "nvcc", Source: SourceCache, Path: root, Err: err, Advice: installHint}
 		}
 		if ok {
 			return o.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
 		}
 		searched = append(searched, o.CacheDir)
 	}
-	return nil, &NotFoundError{What: "CUDA compiler", Searched: searched, Hint: o.compilerHint()}
+	return nil, &NotFoundError{What: "CUDA compiler", Searched: searched, Advice: o.compilerHint()}
 }
 
 func (o Options) fromFlag(ctx context.Context, cache *disk.Answers) (*Toolchain, error) {
@@ -115,7 +115,7 @@ func (o Options) examine(ctx context.Context, cache *disk.Answers, from Source, 
 	unusable := func(what, path string, err error) error {
 		u := &UnusableError{What: what, Source: from, Path: path, Err: err}
 		if from == SourceCache {
-			u.Hint = installHint
+			u.Advice = installHint
 		}
 		return u
 	}

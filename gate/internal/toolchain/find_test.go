@@ -149,7 +149,7 @@ func TestFindNothing(t *testing.T) {
 		var n *NotFoundError
 		if got != nil || !errors.As(err, &n) {
 			t.Errorf("%s: got %+v, error %v", name, got, err)
-		} else if n.Hint == "" {
+		} else if n.Advice == "" {
 			t.Errorf("%s: no hint", name)
 		}
 	}
@@ -180,7 +180,7 @@ func TestDamagedCacheIsAnError(t *testing.T) {
 		}
 		_, err := Find(context.Background(), Options{Env: environment("PATH", h.host), CacheDir: h.cache})
 		var u *UnusableError
-		if !errors.As(err, &u) || u.Hint != installHint {
+		if !errors.As(err, &u) || u.Advice != installHint {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

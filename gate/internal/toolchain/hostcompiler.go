@@ -32,7 +32,7 @@ func (o Options) findHostCompiler(ctx context.Context, cache *disk.Answers) (Hos
 	}
 	path := lookPath("g++", o.env("PATH"))
 	if path == "" {
-		return HostCompiler{}, &NotFoundError{What: "host C++ compiler", Searched: []string{"$NVCC_CCBIN", "g++ on PATH"}, Hint: hostHint}
+		return HostCompiler{}, &NotFoundError{What: "host C++ compiler", Searched: []string{"$NVCC_CCBIN", "g++ on PATH"}, Advice: hostHint}
 	}
 	return askHostCompiler(ctx, cache, SourcePath, path)
 }
@@ -59,7 +59,7 @@ func (o Options) namedHostCompiler(ctx context.Context, cache *disk.Answers, nam
 // behind it.
 func askHostCompiler(ctx context.Context, cache *disk.Answers, from Source, path string) (HostCompiler, error) {
 	unusable := func(err error) error {
-		return &UnusableError{What: "host compiler", Source: from, Path: path, Err: err, Hint: hostHint}
+		return &UnusableError{What: "host compiler", Source: from, Path: path, Err: err, Advice: hostHint}
 	}
 	if err := executable(path); err != nil {
 		return HostCompiler{}, unusable(err)

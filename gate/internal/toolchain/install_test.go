@@ -271,11 +271,11 @@ func hintOf(err error) string {
 	var p *PipError
 	switch {
 	case errors.As(err, &n):
-		return n.Hint
+		return n.Advice
 	case errors.As(err, &u):
-		return u.Hint
+		return u.Advice
 	case errors.As(err, &p):
-		return p.Hint
+		return p.Advice
 	}
 	return ""
 }

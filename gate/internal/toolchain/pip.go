@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
@@ -25,7 +26,7 @@ const (
 type PipError struct {
 	Output string // the end of what it printed
 	Err    error
-	Hint   string
+	Advice string
 }
 
 func (e *PipError) Error() string {
@@ -35,6 +36,12 @@ func (e *PipError) Error() string {
 	}
 	return msg
 }
+
+// ExitCode is that of a tool that failed.
+func (e *PipError) ExitCode() int { return exit.Tool }
+
+// Hint says how to get it.
+func (e *PipError) Hint() string { return e.Advice }
 
 // why is pip's last line that calls itself an error, else its last line.
 func (e *PipError) why() string {
@@ -88,10 +95,10 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 		python = lookPath(python, o.pathList())
 	}
 	if python == "" {
-		return "", &NotFoundError{What: "python3, which fetches the compiler,", Searched: []string{"PATH"}, Hint: pythonHint}
+		return "", &NotFoundError{What: "python3, which fetches the compiler,", Searched: []string{"PATH"}, Advice: pythonHint}
 	}
 	if err := executable(python); err != nil {
-		return "", &UnusableError{What: "python", Source: SourceFlag, Path: python, Err: err, Hint: pythonHint}
+		return "", &UnusableError{What: "python", Source: SourceFlag, Path: python, Err: err, Advice: pythonHint}
 	}
 	if with, err := withPip(ctx, python); err == nil || ctx.Err() != nil {
 		return with, err
@@ -100,7 +107,7 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 	quiet.Progress = nil
 	venv := filepath.Join(temp, "venv")
 	if err := quiet.run(ctx, nil, python, "-m", "venv", venv); err != nil {
-		return "", &UnusableError{What: "python", Source: SourcePath, Path: python, Err: errors.New("it has neither pip nor venv"), Hint: pipHint}
+		return "", &UnusableError{What: "python", Source: SourcePath, Path: python, Err: errors.New("it has neither pip nor venv"), Advice: pipHint}
 	}
 	return withPip(ctx, filepath.Join(venv, "bin", "python3"))
 }
@@ -141,5 +148,5 @@ func (o InstallOptions) run(ctx context.Context, env []string, python string, ar
 		return nil
 	}
 	end := string(r.Stdout[max(0, len(r.Stdout)-pipTail):])
-	return &PipError{Output: end, Err: err, Hint: networkHint}
+	return &PipError{Output: end, Err: err, Advice: networkHint}
 }

@@ -13,6 +13,8 @@ package toolchain
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 // A Source says which rule found a program.
@@ -72,12 +74,18 @@ func (t *Toolchain) Fingerprint() string {
 type NotFoundError struct {
 	What     string   // "CUDA compiler", "host C++ compiler", "ncu"
 	Searched []string // where it was looked for, in order
-	Hint     string   // the command that gets it
+	Advice   string   // the command that gets it
 }
 
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no %s found (looked in %s)", e.What, strings.Join(e.Searched, ", "))
 }
+
+// ExitCode is that of a tool that failed.
+func (e *NotFoundError) ExitCode() int { return exit.Tool }
+
+// Hint says how to get it.
+func (e *NotFoundError) Hint() string { return e.Advice }
 
 // An UnusableError says that a program was named or found but does not work.
 type UnusableError struct {
@@ -85,11 +93,17 @@ type UnusableError struct {
 	Source Source // who named it
 	Path   string
 	Err    error
-	Hint   string
+	Advice string
 }
 
 func (e *UnusableError) Error() string {
 	return fmt.Sprintf("%s from %s is not usable: %s: %v", e.What, e.Source, e.Path, e.Err)
 }
+
+// ExitCode is that of a tool that failed.
+func (e *UnusableError) ExitCode() int { return exit.Tool }
+
+// Hint says how to get it.
+func (e *UnusableError) Hint() string { return e.Advice }
 
 func (e *UnusableError) Unwrap() error { return e.Err }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"gopkg.in/yaml.v3"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 // maxSize bounds a file.
@@ -24,10 +26,10 @@ const maxSize = 1 << 20
 
 // An Error is a mistake in a user's file.
 type Error struct {
-	File string
-	Line int // 0 when the file as a whole is meant
-	Msg  string
-	Hint string
+	File   string
+	Line   int // 0 when the file as a whole is meant
+	Msg    string
+	Advice string
 }
 
 func (e *Error) Error() string {
@@ -36,6 +38,18 @@ func (e *Error) Error() string {
 	}
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
+
+// ExitCode is that of a file of the user's that is invalid.
+func (e *Error) ExitCode() int { return exit.Usage }
+
+// Hint says what was probably meant.
+func (e *Error) Hint() string { return e.Advice }
+
+// A Node is a place in the text, for a type that decodes itself.
+type Node = yaml.Node
+
+// Scalar is the kind of a node that is one text or number.
+const Scalar = yaml.ScalarNode
 
 // Lines maps the path of a key ("rules[2].metric") to its line, so that a
 // later check of meaning can still point at the text.
@@ -238,7 +252,7 @@ func (w *walker) pairs(n *yaml.Node, path string, typeOf func(key *yaml.Node) (r
 }
 
 func (w *walker) fail(n *yaml.Node, msg, hint string) error {
-	return &Error{File: w.file, Line: n.Line, Msg: msg, Hint: hint}
+	return &Error{File: w.file, Line: n.Line, Msg: msg, Advice: hint}
 }
 
 func join(path, key string) string {

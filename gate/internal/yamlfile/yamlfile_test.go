@@ -116,8 +116,8 @@ func TestDecodeRefuses(t *testing.T) {
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want an *Error", err)
 			}
-			if e.Error() != c.want || e.Hint != c.hint {
-				t.Errorf("got  %s (hint %q)\nwant %s (hint %q)", e, e.Hint, c.want, c.hint)
+			if e.Error() != c.want || e.Advice != c.hint {
+				t.Errorf("got  %s (hint %q)\nwant %s (hint %q)", e, e.Advice, c.want, c.hint)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // A lab is where checks run: one gate, one cache, one deadline.
@@ -25,7 +25,7 @@ type lab struct {
 
 // A check is one run of gate check, with the records that it left.
 type check struct {
-	verdict *policy.Verdict
+	verdict *verdict.Verdict
 	seconds float64
 	records map[evidence.Identity]*evidence.Record // of the latency tier, by the head's code
 }
@@ -51,7 +51,7 @@ func (l *lab) check(ctx context.Context, r *repository, args ...string) (*check,
 		return nil, fmt.Errorf("gate %s: %w: %s", strings.Join(args, " "), err, tail(string(said)))
 	}
 	c := &check{seconds: time.Since(start).Seconds()}
-	if c.verdict, err = policy.ReadVerdict(filepath.Join(out, "verdict.json")); err != nil {
+	if c.verdict, err = verdict.Read(filepath.Join(out, "verdict.json")); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, tail(string(said)))
 	}
 	c.records, err = recordsSince(filepath.Join(l.cache(), "evidence"), start)

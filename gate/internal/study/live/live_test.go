@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 func TestParseLevels(t *testing.T) {
@@ -92,11 +92,11 @@ func TestManifestOf(t *testing.T) {
 }
 
 func TestLineCountsEveryStatus(t *testing.T) {
-	v := &policy.Verdict{}
+	v := &verdict.Verdict{}
 	plants := []plant{{name: "a", group: "g"}, {name: "b", group: "g"}, {name: "c", group: "g"}}
-	for i, s := range []policy.Status{policy.Fail, policy.Inconclusive, policy.Pass} {
-		v.Kernels = append(v.Kernels, policy.KernelVerdict{Name: plants[i].name, Status: s, Findings: []policy.Finding{
-			{Tier: evidence.Latency, Metric: "latency.typical", Status: s, Interval: &policy.Interval{Estimate: 0.01, Pairs: 8 + i}}}})
+	for i, s := range []verdict.Status{verdict.Fail, verdict.Inconclusive, verdict.Pass} {
+		v.Kernels = append(v.Kernels, verdict.KernelVerdict{Name: plants[i].name, Status: s, Findings: []verdict.Finding{
+			{Tier: evidence.Latency, Metric: "latency.typical", Status: s, Interval: &verdict.Interval{Estimate: 0.01, Pairs: 8 + i}}}})
 	}
 	l, err := lineOf(&check{verdict: v}, plants)
 	if err != nil || l.Red != 1 || l.Inconclusive != 1 || l.Pass != 1 || l.Questions != 3 || l.Outcomes[2].Pairs != 10 || l.Outcomes[0].RedRules != 1 {

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // An outcome is the verdict on one kernel. Estimates are relative changes.
@@ -55,9 +55,9 @@ func lineOf(c *check, plants []plant) (line, error) {
 		o := outcomeOf(k, c.records[k.Identity])
 		o.Group, o.Extra = plants[i].group, max(0, plants[i].extra)
 		switch k.Status {
-		case policy.Fail:
+		case verdict.Fail:
 			l.Red++
-		case policy.Pass:
+		case verdict.Pass:
 			l.Pass++
 		default:
 			l.Inconclusive++
@@ -78,16 +78,16 @@ func lineOf(c *check, plants []plant) (line, error) {
 	return l, nil
 }
 
-func outcomeOf(k policy.KernelVerdict, r *evidence.Record) outcome {
+func outcomeOf(k verdict.KernelVerdict, r *evidence.Record) outcome {
 	o := outcome{Kernel: k.Name, Status: k.Status.String()}
 	for _, f := range k.Findings {
-		if f.Status != policy.Pass && o.Reason == "" {
+		if f.Status != verdict.Pass && o.Reason == "" {
 			o.Reason = f.Rule + ": " + f.Reason
 		}
 		if f.Interval == nil {
 			continue
 		}
-		if f.Status == policy.Fail {
+		if f.Status == verdict.Fail {
 			o.RedRules++
 		}
 		o.Pairs = max(o.Pairs, f.Interval.Pairs)
@@ -113,9 +113,9 @@ func secondsAPair(r *evidence.Record) (float64, bool) {
 	}
 	sum, pairs := 0.0, 0
 	for _, b := range r.Experiment.Blocks {
-		regimes := map[string]bool{}
+		regimes := map[evidence.CacheState]bool{}
 		for _, s := range slices.Concat(b.Base, b.Head) {
-			regimes[s.Regime] = true
+			regimes[s.CacheState] = true
 			for _, t := range s.BatchesNS {
 				sum += t * float64(s.Calls) * 1e-9
 			}

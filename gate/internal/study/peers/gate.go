@@ -45,15 +45,15 @@ func request(r recording, from, contender int, profile string) (map[string]compa
 		if err != nil {
 			return nil, fmt.Errorf("%s from round %d: %w", kind, from, err)
 		}
-		experiments = append(experiments, compare.Experiment{Name: kind, Limits: limits, Blocks: blocks})
+		experiments = append(experiments, compare.Experiment{Limits: limits, Blocks: blocks})
 	}
 	outcomes, err := compare.Decide(experiments, plan)
 	if err != nil {
 		return nil, err
 	}
 	byKind := map[string]compare.Outcome{}
-	for _, o := range outcomes {
-		byKind[o.Name] = o
+	for i, o := range outcomes {
+		byKind[r.kinds[i]] = o
 	}
 	return byKind, nil
 }

@@ -38,10 +38,10 @@ func writeEstimates(w io.Writer, r recording) error {
 				}
 				o := outcomes[kind]
 				if i == 0 {
-					for _, m := range o.Metrics {
+					for _, m := range o.Summaries {
 						line += fmt.Sprintf(" %+.2f %% (%+.2f to %+.2f) |", 100*m.Estimate, 100*m.Low, 100*m.High)
 					}
-					line += fmt.Sprintf(" %.2f %% |", 100*max(*o.Metrics[0].MDE90, *o.Metrics[1].MDE90))
+					line += fmt.Sprintf(" %.2f %% |", 100*max(*o.Summaries[0].MDE90, *o.Summaries[1].MDE90))
 				}
 				line += fmt.Sprintf(" %s |", o.Verdict)
 			}

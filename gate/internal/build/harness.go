@@ -1,0 +1,234 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
+	"github.com/kernelgate/gate/gate/internal/identity"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+	"github.com/kernelgate/gate/kernels/harness"
+)
+
+// Settings of the profiler that belong to what a figure means.
+const profilerSettings = "clock-control=none,cache-control=none,replay=kernel"
+
+// A Harness is the measuring program: its sources, unpacked where kernels find
+// gate.h, and its binaries, built when they are first needed.
+type Harness struct {
+	Include string // folder with gate.h
+	cache   string
+	tokens  string // hash over the sources, comments left out
+}
+
+// OpenHarness unpacks the embedded sources below the cache folder.
+func OpenHarness(cache string) (*Harness, error) {
+	names, err := fs.Glob(harness.Files, "*")
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("this gate carries no harness: %v", err)
+	}
+	sort.Strings(names)
+	content, tokens := sha256.New(), sha256.New()
+	files := map[string][]byte{}
+	for _, n := range names {
+		data, err := harness.Files.ReadFile(n)
+		if err != nil {
+			return nil, err
+		}
+		files[n] = data
+		fmt.Fprintf(content, "%s %d\n%s", n, len(data), data)
+		sum, err := identity.SourceHash(strings.NewReader(string(data)), n)
+		if err != nil {
+			return nil, fmt.Errorf("hashing the harness: %w", err)
+		}
+		fmt.Fprintf(tokens, "%s %s\n", n, sum)
+	}
+	h := &Harness{cache: filepath.Join(cache, "harness"), tokens: hex.EncodeToString(tokens.Sum(nil))}
+	h.Include = filepath.Join(h.cache, hex.EncodeToString(content.Sum(nil))[:16])
+	return h, h.unpack(files)
+}
+
+func (h *Harness) unpack(files map[string][]byte) error {
+	if complete(h.Include, files) {
+		return nil
+	}
+	if err := os.MkdirAll(h.cache, 0o755); err != nil {
+		return fmt.Errorf("unpacking the harness: %w", err)
+	}
+	tmp, err := os.MkdirTemp(h.cache, ".unpack-")
+	if err != nil {
+		return fmt.Errorf("unpacking the harness: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	for n, data := range files {
+		if err := os.WriteFile(filepath.Join(tmp, n), data, 0o644); err != nil {
+			return fmt.Errorf("unpacking the harness: %w", err)
+		}
+	}
+	if err := disk.PublishFolder(tmp, h.Include, func() bool { return complete(h.Include, files) }); err != nil {
+		return fmt.Errorf("unpacking the harness: %w", err)
+	}
+	return nil
+}
+
+func complete(dir string, files map[string][]byte) bool {
+	for n, data := range files {
+		info, err := os.Stat(filepath.Join(dir, n))
+		if err != nil || info.Size() != int64(len(data)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ID identifies what decides how a case is measured and judged: the harness,
+// the op's code and tolerances, and the case's parameters.
+func (h *Harness) ID(op *manifest.Op, c manifest.Case) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "gate/harness/v1\n%s\n%s\n%s\n", harness.Protocol, h.tokens, profilerSettings)
+	files, err := opFiles(op)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		tokens, err := hashTokens(filepath.Join(op.Dir, f))
+		if err != nil {
+			return "", fmt.Errorf("op %s: %w", op.Name, err)
+		}
+		fmt.Fprintf(sum, "op %s %s\n", f, tokens)
+	}
+	var names []string
+	for n := range op.Tolerance {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		fmt.Fprintf(sum, "tolerance %s %g\n", n, op.Tolerance[n])
+	}
+	fmt.Fprintf(sum, "case %s\n", c)
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func hashTokens(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return identity.SourceHash(f, filepath.Base(path))
+}
+
+// Program builds the measuring program for a compute capability ("9.0"), its
+// files side by side on every core.
+func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc string) (string, error) {
+	arch := strings.ReplaceAll(cc, ".", "")
+	sources, err := filepath.Glob(filepath.Join(h.Include, "*.cu"))
+	if err != nil || len(sources) == 0 {
+		return "", fmt.Errorf("this gate carries no harness program")
+	}
+	sort.Strings(sources)
+	name := "gate-harness-" + keyOf("program", filepath.Base(h.Include), tc.Fingerprint(), arch)
+	return h.make(name, func(out string) error {
+		base := []string{"-O2", "-std=c++17", "-ccbin", tc.HostCompiler,
+			"-gencode", "arch=compute_" + arch + ",code=sm_" + arch, "-I", h.Include}
+		objects := make([]string, len(sources))
+		var g errgroup.Group
+		g.SetLimit(runtime.NumCPU())
+		for i, src := range sources {
+			objects[i] = filepath.Join(filepath.Dir(out), filepath.Base(src)+".o")
+			g.Go(func() error {
+				return compile(ctx, tc.NVCC, append(slices.Clone(base), "-c", src, "-o", objects[i]))
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		link := append(slices.Clone(base), objects...)
+		return compile(ctx, tc.NVCC, append(link, "-ldl", "-lpthread", "-o", out))
+	})
+}
+
+// Op builds an op's shared object: host code only.
+func (h *Harness) Op(ctx context.Context, tc *toolchain.Toolchain, op *manifest.Op) (string, error) {
+	files, err := opFiles(op)
+	if err != nil {
+		return "", err
+	}
+	parts := []string{"op", filepath.Base(h.Include), tc.Fingerprint()}
+	var sources []string
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(op.Dir, f))
+		if err != nil {
+			return "", fmt.Errorf("op %s: %w", op.Name, err)
+		}
+		parts = append(parts, f, string(data))
+	}
+	for _, s := range op.Sources {
+		sources = append(sources, filepath.Join(op.Dir, s))
+	}
+	args := append([]string{"-O3", "-std=c++17", "-shared", "-fPIC", "-I", h.Include, "-I", op.Dir}, sources...)
+	args = append(args, "-lpthread")
+	path, err := h.make(op.Name+"-"+keyOf(parts...)+".so", func(out string) error {
+		return compile(ctx, tc.HostCompiler, append(args, "-o", out))
+	})
+	if err != nil {
+		return "", fmt.Errorf("op %s: %w", op.Name, err)
+	}
+	return path, nil
+}
+
+func keyOf(parts ...string) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(sum, "%d %s\n", len(p), p)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:24]
+}
+
+// make lets build write a file into a folder of its own and renames it into
+// place; what is there already is not built again.
+func (h *Harness) make(name string, build func(out string) error) (string, error) {
+	path := filepath.Join(h.cache, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	tmp, err := os.MkdirTemp(h.cache, ".make-")
+	if err != nil {
+		return "", fmt.Errorf("building the harness: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	out := filepath.Join(tmp, name)
+	if err := build(out); err != nil {
+		return "", fmt.Errorf("building the harness: %w", err)
+	}
+	if err := os.Rename(out, path); err != nil {
+		return "", fmt.Errorf("building the harness: %w", err)
+	}
+	return path, nil
+}
+
+func compile(ctx context.Context, compiler string, args []string) error {
+	r, err := command.Command{Path: compiler, Args: args, Limit: 10 * time.Minute, Most: 1 << 20, Merge: true}.Run(ctx)
+	if err != nil || r.Err() == nil {
+		return err
+	}
+	if said := printable.Last(string(r.Stdout)); said != "" && r.Stopped == "" {
+		return fmt.Errorf("%s: %s", filepath.Base(compiler), said)
+	}
+	return fmt.Errorf("%s: %w", filepath.Base(compiler), r.Err())
+}

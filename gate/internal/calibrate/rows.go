@@ -1,0 +1,122 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// A calibration is the result while it is made.
+type calibration struct {
+	*verdict.Calibration
+	limits compare.Limits // of the policy's profile
+}
+
+// newCalibration fills in what all records share.
+func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
+	c := calibration{limits: p.Limits, Calibration: &verdict.Calibration{Schema: verdict.CalibrationSchema, Policy: p.File, BudgetSeconds: p.Budget.Seconds()}}
+	for _, r := range records {
+		if r.Failure == nil {
+			c.Recorded, c.Blocks, c.Discarded, c.ProcessSeconds = r.Provenance.Recorded, r.AA.Blocks, len(r.AA.Discarded), r.AA.LaunchSeconds
+		}
+	}
+	looks := compare.SequentialPlan().Looks
+	c.BudgetPairs = looks[len(looks)-1].Pairs
+	if c.ProcessSeconds > 0 { // two processes a pair
+		c.BudgetPairs = int(min(float64(c.BudgetPairs), c.BudgetSeconds/(2*c.ProcessSeconds)))
+	}
+	return c
+}
+
+// looks is what the budget leaves of the sequential plan. Its looks keep their
+// weights, because an experiment that runs out of time keeps them too. False
+// where not even the first look is reached, whose figures are shown then.
+func (c calibration) looks() (compare.Plan, bool) {
+	p := compare.SequentialPlan()
+	n := 0
+	for n < len(p.Looks) && p.Looks[n].Pairs <= c.BudgetPairs {
+		n++
+	}
+	p.Looks = p.Looks[:max(1, n)]
+	return p, n > 0
+}
+
+// rows are those of one record: one for each state of the caches and limits
+// that rules put on it. Without any rule the profile's limits are shown.
+func (c calibration) rows(asked plan.Plan, t plan.Task, r *evidence.Record) ([]verdict.Calibrated, error) {
+	row := verdict.Calibrated{Kernel: t.Subject.Name, Arch: t.Subject.Arch, Case: t.At.Case}
+	if r.Failure != nil {
+		row.Reason = r.Failure.Message
+		return []verdict.Calibrated{row}, nil
+	}
+	row.TimedSeconds = r.AA.TimedSeconds
+	var rows []verdict.Calibrated
+	for i := range asked.Questions {
+		q := &asked.Questions[i]
+		// An A/A run says nothing of a ratio, and advice decides nothing.
+		if q.Subject != t.Subject || q.Case != t.At.Case || q.Kind != plan.Experiment || !q.Gated() {
+			continue
+		}
+		base, err := compare.BaseTime(r.Samples, q.Test.CacheState, q.Test.Summary)
+		if err != nil {
+			return nil, err
+		}
+		limits, err := q.Test.Bound.At(base)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(rows, func(x verdict.Calibrated) bool {
+			return x.CacheState == q.Test.CacheState && alike(x.Limits, limits)
+		})
+		if at < 0 {
+			at, row.CacheState, row.Limits = len(rows), q.Test.CacheState, limits
+			rows = append(rows, row)
+		}
+		rows[at].Rules = append(rows[at].Rules, q.Rule.ID)
+	}
+	if len(rows) == 0 {
+		row.CacheState, row.Limits = evidence.Warm, c.limits
+		rows = append(rows, row)
+	}
+	for i := range rows {
+		var err error
+		if rows[i], err = c.evaluate(rows[i], r); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// alike reports whether limits are one to a reader. A floor in ns is a slightly
+// different share of each summary's time.
+func alike(a, b compare.Limits) bool {
+	const shown = 1e-4 // 0.01 %
+	return math.Abs(a.Tolerance-b.Tolerance) < shown && math.Abs(a.Detect-b.Detect) < shown
+}
+
+func (c calibration) evaluate(row verdict.Calibrated, r *evidence.Record) (verdict.Calibrated, error) {
+	blocks, err := compare.AABlocks(r.Samples, row.CacheState)
+	if err != nil {
+		return row, err
+	}
+	plan, reached := c.looks()
+	figures, err := compare.Calibrate(blocks, row.Limits, plan, c.Tests)
+	if err != nil {
+		return row, err
+	}
+	row.Figures, row.Gateable, row.Reason = &figures, figures.Gateable && reached, figures.Detail
+	if !reached {
+		row.Reason = fmt.Sprintf("not gateable: the budget pays for %d pairs, and the first look is at %d", c.BudgetPairs, plan.Looks[0].Pairs)
+		figures.MDE90, figures.Gateable, figures.Detail = nil, false, row.Reason
+	}
+	if !row.Gateable {
+		row.Remedies = c.remedies(row)
+	}
+	return row, nil
+}

@@ -1,0 +1,239 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/gpu"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+)
+
+// Options say on what to measure and with what.
+type Options struct {
+	GPU      string        // UUID or index; "" for the first that is wanted
+	Wait     time.Duration // how long to wait for a GPU that another run holds
+	Idle     time.Duration // a harness that is silent for longer hangs
+	Cache    string
+	Env      func(string) string
+	Tools    *toolchain.Toolchain
+	Harness  *build.Harness
+	Made     *build.Set
+	Commit   string   // of the head
+	Metrics  []string // of the profiler
+	Budget   compare.Budget
+	Keep     func(r *evidence.Record, against string, raw map[string][]byte) error
+	Progress func(string)
+	Now      func() time.Time
+}
+
+// A Bench measures on one GPU, which it has locked. Every record is handed to
+// keep as soon as it is made.
+type Bench struct {
+	Machine evidence.Machine
+	Notes   []string // for the verdict
+
+	program   string // the harness
+	op        func(*manifest.Op) (string, error)
+	ncu       string // "" when it is not installed
+	ncuWhy    string // what to say then
+	profiler  string // ncu's version
+	device    gpu.Device
+	commit    string
+	metrics   []string
+	made      *build.Set
+	budget    compare.Budget
+	keep      func(r *evidence.Record, against string, raw map[string][]byte) error
+	progress  func(string)
+	now       func() time.Time
+	limit     time.Duration // a harness that is silent for longer hangs
+	lock      *gpu.Lock
+	processes func(context.Context) ([]gpu.Process, error) // on all devices; nil asks the driver
+}
+
+// A NoGPUError says that nothing can be measured here, which is nobody's fault.
+type NoGPUError struct{ Why string }
+
+func (e *NoGPUError) Error() string { return e.Why }
+
+// Open chooses and locks a GPU that is wanted, and builds the harness for it.
+func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*Bench, error) {
+	device, err := choose(ctx, o, wants)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bench{device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, budget: o.Budget,
+		keep: o.Keep, progress: o.Progress, now: o.Now, limit: o.Idle}
+	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
+		return nil, err
+	}
+	if b.program, err = o.Harness.Program(ctx, o.Tools, device.ComputeCapability); err != nil {
+		b.Close()
+		return nil, err
+	}
+	ops := map[string]string{}
+	b.op = func(op *manifest.Op) (path string, err error) {
+		if ops[op.Name] == "" {
+			ops[op.Name], err = o.Harness.Op(ctx, o.Tools, op)
+		}
+		return ops[op.Name], err
+	}
+	tool, err := toolchain.FindTool(ctx, "ncu", toolchain.Options{Env: o.Env, CacheDir: o.Cache})
+	if err != nil {
+		b.ncuWhy = "Nsight Compute is missing: " + err.Error()
+	} else {
+		b.ncu, b.profiler = tool.Path, "ncu "+tool.Version
+	}
+	b.foreign(ctx)
+	return b, nil
+}
+
+// Close gives the GPU back.
+func (c *Bench) Close() { c.lock.Release() }
+
+// choose finds the GPU: the one asked for, else the first that is wanted.
+func choose(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*gpu.Device, error) {
+	devices, err := gpu.List(ctx)
+	if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
+		return nil, &NoGPUError{"this machine has no GPU to measure on"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var have []string
+	for i := range devices {
+		d := &devices[i]
+		have = append(have, d.Name)
+		if o.GPU != "" && o.GPU != d.UUID && o.GPU != fmt.Sprint(d.Index) || !wants(machineOf(*d, o.Tools)) {
+			continue
+		}
+		if fault := d.Fault(); fault != "" {
+			return nil, fmt.Errorf("%w: %s: %s", ErrDevice, d.Name, fault)
+		}
+		return d, nil
+	}
+	if o.GPU != "" {
+		return nil, exit.Usagef("there are "+strings.Join(have, ", "), "no GPU %q of this machine is one that the policy asks for", o.GPU)
+	}
+	return nil, &NoGPUError{fmt.Sprintf("this machine has %s, which is not what the policy asks for", strings.Join(have, ", "))}
+}
+
+func machineOf(d gpu.Device, tools *toolchain.Toolchain) evidence.Machine {
+	power := "unknown"
+	if d.PowerLimit.Known {
+		power = fmt.Sprintf("%g", d.PowerLimit.Value)
+	}
+	runtime := tools.Version
+	if parts := strings.SplitN(runtime, ".", 3); len(parts) == 3 {
+		runtime = parts[0] + "." + parts[1]
+	}
+	return evidence.Machine{GPU: d.Name, Driver: d.Driver, Runtime: runtime, PowerLimitW: power,
+		MIG: string(d.MIG), CC: d.ComputeCapability, Clocks: "unlocked"}
+}
+
+// foreign reports who else uses the GPU: evidence of interference.
+func (c *Bench) foreign(ctx context.Context) {
+	processes, err := gpu.Processes(ctx)
+	if err != nil {
+		c.Notes = append(c.Notes, "it is not known who else uses the GPU: "+err.Error())
+		return
+	}
+	for _, p := range processes {
+		if p.UUID == c.device.UUID {
+			c.Notes = append(c.Notes, fmt.Sprintf("another process uses the GPU: %s (pid %d)", p.Name, p.PID))
+		}
+	}
+}
+
+// Fill measures the tasks of a step and enters what came of them. After it,
+// every task has been tried.
+func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
+	defer l.Try(s.Keys()...)
+	switch {
+	case s.Together():
+		var pairs []pair
+		for _, t := range s.Tasks {
+			pairs = append(pairs, c.pairOf(t))
+		}
+		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, c.budget, s.Elsewhere))
+	case s.Tier == evidence.Latency:
+		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks)))
+	case s.Tier == evidence.Profile:
+		for _, u := range c.units(s.Tasks) {
+			r, err := c.profileUnit(ctx, u)
+			if err := enter(l)([]*evidence.Record{r}, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, group := range byContender(c.units(s.Tasks)) {
+		if err := enter(l)(c.checkUnits(ctx, group)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter puts what was measured into a ledger, before the error that ended it is
+// looked at.
+func enter(l *evidence.Ledger) func([]*evidence.Record, error) error {
+	return func(records []*evidence.Record, err error) error {
+		for _, r := range records {
+			if r != nil {
+				l.Put(r, evidence.Measured)
+			}
+		}
+		return err
+	}
+}
+
+// byContender groups the units of one artifact, whose cases share a process.
+func byContender(units []unit) [][]unit {
+	var groups [][]unit
+	for _, u := range units {
+		i := slices.IndexFunc(groups, func(g []unit) bool { return g[0].name() == u.name() && g[0].artifact == u.artifact })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], u)
+	}
+	return groups
+}
+
+func (c *Bench) units(tasks []plan.Task) []unit {
+	var out []unit
+	for _, t := range tasks {
+		out = append(out, c.unitOf(t, t.At, t.Reference))
+	}
+	return out
+}
+
+// pairOf is the task of two arms: the head, and the base or a reference.
+func (c *Bench) pairOf(t plan.Task) pair {
+	return pair{Head: c.unitOf(t, t.At, ""), Base: c.unitOf(t, t.Base, t.Reference), Reference: t.Reference != ""}
+}
+
+// unitOf is one contender of a task. The architecture is named where a kernel
+// is built for several.
+func (c *Bench) unitOf(t plan.Task, at evidence.Address, reference string) unit {
+	k := c.made.Kernel(t.Subject.Name)
+	u := unit{kernel: k.Name, op: k.Op, artifact: c.made.Artifact(at.Identity), address: at}
+	u.on = k.Cases[slices.IndexFunc(k.Cases, func(x manifest.Case) bool { return x.Name == at.Case })]
+	switch {
+	case reference != "":
+		u.kernel, u.role = reference, "reference:"+u.artifact.Arch
+	case len(k.Arch) > 1:
+		u.role = t.Subject.Arch
+	}
+	return u
+}

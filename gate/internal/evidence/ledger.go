@@ -1,0 +1,181 @@
+package evidence
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Key names one record: a tier at an address. Base is the address of the
+// other arm of a latency experiment, and zero for every other record.
+type Key struct {
+	Tier     Tier
+	At, Base Address
+}
+
+// Key is the name under which the record is kept.
+func (r *Record) Key() Key {
+	k := Key{Tier: r.Tier, At: r.Address}
+	if r.Base != nil {
+		k.Base = *r.Base
+	}
+	return k
+}
+
+// Compares reports whether the key is that of two arms that ran together.
+func (k Key) Compares() bool { return k.Base != Address{} }
+
+// On is the key of the same record on another machine. Static records are not
+// a machine's.
+func (k Key) On(machine string) Key {
+	if k.Tier == Static {
+		return k
+	}
+	k.At.Machine = machine
+	if k.Compares() {
+		k.Base.Machine = machine
+	}
+	return k
+}
+
+// A Use says what a question does with a record.
+type Use uint8
+
+// The uses, in the order in which records are measured. What is Shown is read
+// where it is present, and is neither measured nor counted.
+const (
+	First   Use = iota // must be there, and correct, before the rest is measured
+	Answers            // without it, the question stays open
+	Instead            // is read when the other arm of an experiment failed
+	Shown
+)
+
+// A Need is what a question asks of one record.
+type Need struct {
+	Key
+	Use   Use
+	Holds []string  // metrics that the record has to name
+	Since time.Time // an older record is not used; zero for any age
+	Until time.Time // nor one that is dated later than this
+	Never string    // why no such record can be measured; "" when one can
+}
+
+// Asked reports whether a question stays open without the record.
+func (n *Need) Asked() bool { return n.Use == First || n.Use == Answers }
+
+// A Source says where a record came from.
+type Source string
+
+// Measured in this run, or found in a store.
+const (
+	Measured Source = "measured"
+	Reused   Source = "reused"
+)
+
+// An Entry is what is known under one key: a record, which may carry a failure,
+// or the causes why there is none.
+type Entry struct {
+	Record   *Record
+	Source   Source
+	Tried    bool     // this run tried to measure it
+	Unusable string   // why the record that is stored cannot be used
+	Why      []string // causes why nothing was measured
+}
+
+// Failure is how the tier ended when it was not measured, nil otherwise.
+func (e Entry) Failure() *Failure {
+	if e.Record == nil {
+		return nil
+	}
+	return e.Record.Failure
+}
+
+// Measured reports whether there is a record and it carries no failure.
+func (e Entry) Measured() bool { return e.Record != nil && e.Record.Failure == nil }
+
+// A Ledger holds what one run knows: the record under each key, its source, and
+// the causes why there is none.
+type Ledger struct{ entries map[Key]Entry }
+
+// Put enters a record. A record that this run measured has been tried.
+func (l *Ledger) Put(r *Record, from Source) {
+	l.set(r.Key(), Entry{Record: r, Source: from, Tried: from == Measured})
+}
+
+func (l *Ledger) set(k Key, e Entry) {
+	if l.entries == nil {
+		l.entries = map[Key]Entry{}
+	}
+	l.entries[k] = e
+}
+
+// Refuse enters why a record that is stored cannot be used.
+func (l *Ledger) Refuse(k Key, why string) {
+	e := l.entries[k]
+	e.Record, e.Unusable = nil, why
+	l.set(k, e)
+}
+
+// Because adds a cause why nothing was measured under the keys.
+func (l *Ledger) Because(why string, keys ...Key) {
+	for _, k := range keys {
+		if e := l.entries[k]; !slices.Contains(e.Why, why) {
+			e.Why = append(slices.Clone(e.Why), why)
+			l.set(k, e)
+		}
+	}
+}
+
+// Try marks keys as tried, so that what could not be measured is not asked for
+// again.
+func (l *Ledger) Try(keys ...Key) {
+	for _, k := range keys {
+		e := l.entries[k]
+		e.Tried = true
+		l.set(k, e)
+	}
+}
+
+// Find returns what answers a need. A record that was cut short, is too old or
+// lacks what the need asks for is not handed out; the entry then says why.
+func (l *Ledger) Find(n *Need) Entry {
+	e := l.entries[n.Key]
+	if e.Record == nil {
+		return e
+	}
+	if why := n.refuses(e.Record); why != "" {
+		return Entry{Tried: e.Tried, Unusable: why, Why: e.Why}
+	}
+	return e
+}
+
+// refuses says why a record does not answer a need, or "".
+func (n *Need) refuses(r *Record) string {
+	if r.Failure != nil {
+		return ""
+	}
+	if x := r.Experiment; x != nil && !x.Ended() {
+		why := "interrupted"
+		if x.Stopped != "" {
+			why = "cut short: " + x.Stopped
+		}
+		return fmt.Sprintf("the experiment recorded on %s was %s", n.At.Machine, why)
+	}
+	for _, name := range n.Holds {
+		if _, ok := r.Metrics[name]; !ok {
+			return fmt.Sprintf("the recorded %s does not hold %s", r.Tier, name)
+		}
+	}
+	if n.Since.IsZero() {
+		return ""
+	}
+	at, err := time.Parse(time.RFC3339, r.Provenance.Recorded)
+	if err != nil || at.Before(n.Since) || at.After(n.Until) {
+		return fmt.Sprintf("the %s recorded on %s is not recent", r.Tier, n.At.Machine)
+	}
+	return ""
+}
+
+// Clone is a ledger that can be changed without changing this one.
+func (l *Ledger) Clone() *Ledger { return &Ledger{entries: maps.Clone(l.entries)} }

@@ -1,0 +1,84 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// limit judges a bound on the head's own figure.
+func limit(r *policy.Rule, head float64) (verdict.Status, string) {
+	most := r.Limit.InPercent()
+	broken, word := head > most, "above"
+	if r.Metric.Better == metric.Higher {
+		broken, word = head < most, "below"
+	}
+	if broken {
+		return verdict.Fail, fmt.Sprintf("%s is %s the limit of %s", metric.Show(head, r.Metric.Unit), word, metric.Show(most, r.Metric.Unit))
+	}
+	return verdict.Pass, "within the limit"
+}
+
+// regression compares an exact or a counted quantity with the base's.
+func (j *judge) regression(q *plan.Question, f verdict.Finding) verdict.Finding {
+	base, record := j.value(q, q.Needs[1])
+	f.Base = &base
+	if record != nil && record.Failure != nil {
+		f.Tool, f.Hint = !record.Failure.Blames(), record.Failure.Hint
+	}
+	if !base.Known() {
+		f.Reason = "the base has no figure: " + base.Missing
+		return f
+	}
+	f.Status, f.Reason = worsening(q.Rule, base.Number, f.Head.Number)
+	return f
+}
+
+// worsening decides how much worse is too much. A relative bound says nothing
+// about a base of 0, so there any worsening above the floor is a failure.
+func worsening(r *policy.Rule, base, head float64) (verdict.Status, string) {
+	amount := head - base
+	switch r.Metric.Better {
+	case metric.Higher:
+		amount = -amount
+	case metric.Neither:
+		amount = math.Abs(amount)
+	}
+	unit := r.Metric.Unit
+	moved := fmt.Sprintf("%s → %s", metric.Show(base, unit), metric.Show(head, unit))
+	switch {
+	case !(math.Abs(amount) <= math.MaxFloat64):
+		return verdict.Inconclusive, "the two sides cannot be compared: their difference is not finite"
+	case head == base:
+		return verdict.Pass, "equal"
+	case amount <= 0:
+		return verdict.Pass, "better: " + moved
+	case r.Floor.Set && amount <= r.Floor.Number:
+		return verdict.Pass, "worse by less than the floor: " + moved
+	}
+	accepted := r.MaxRegression.Number
+	if r.MaxRegression.Unit == "%" {
+		if base <= 0 {
+			return verdict.Fail, moved + ": worse, and a share of a base of " + metric.Show(base, unit) + " is not defined"
+		}
+		accepted *= base
+	}
+	if amount <= accepted {
+		return verdict.Pass, "within what is accepted: " + moved
+	}
+	return verdict.Fail, fmt.Sprintf("%s (%s worse, %s accepted)", moved, howMuch(r, base, amount), r.MaxRegression.Text)
+}
+
+func howMuch(r *policy.Rule, base, amount float64) string {
+	switch {
+	case r.MaxRegression.Unit == "%":
+		return fmt.Sprintf("%.3g %%", 100*amount/base)
+	case r.Metric.Unit == "%":
+		return fmt.Sprintf("%.3g pp", amount)
+	}
+	return metric.Show(amount, r.Metric.Unit)
+}

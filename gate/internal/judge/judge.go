@@ -1,0 +1,216 @@
+// Package judge turns a plan and a ledger into a verdict. It is pure, and every
+// status starts as inconclusive until evidence upgrades it. All reasons of a
+// verdict are worded here.
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// A judge answers the questions of one plan from one ledger.
+type judge struct {
+	plan   plan.Plan
+	ledger *evidence.Ledger
+	times  times
+}
+
+// Judge answers every question. Deleting any evidence never improves what it
+// returns, and no rule turns a failure into a pass.
+func Judge(p plan.Plan, l *evidence.Ledger) (*verdict.Verdict, error) {
+	j := judge{plan: p, ledger: l}
+	var err error
+	if j.times, err = j.decideTimes(); err != nil {
+		return nil, fmt.Errorf("comparing latencies: %w", err)
+	}
+	v := &verdict.Verdict{Schema: verdict.Schema, Policy: p.Policy.File}
+	from := 0
+	for _, s := range p.Subjects {
+		to := from
+		for to < len(p.Questions) && p.Questions[to].Subject == s {
+			to++
+		}
+		v.Kernels = append(v.Kernels, j.kernel(s, p.Questions[from:to]))
+		from = to
+	}
+	v.Counts, v.Machines = j.counts(), j.machines()
+	v.Conclude()
+	return v, nil
+}
+
+func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVerdict {
+	k := verdict.KernelVerdict{Name: s.Name, File: s.File, Arch: s.Arch, State: s.State, Identity: s.Head.Identity}
+	for i := range asked {
+		k.Findings = append(k.Findings, j.finding(&asked[i]))
+	}
+	if s.Head.Why != "" {
+		k.Detail = s.Head.Detail
+	} else if s.State != verdict.Gone {
+		all := j.scenes(s, asked)
+		k.Figures, k.Launches = j.figures(s, all), launchChanges(s, all)
+	}
+	return k
+}
+
+// finding answers one question.
+func (j *judge) finding(q *plan.Question) verdict.Finding {
+	if q.Settled != nil {
+		return *q.Settled
+	}
+	f := verdict.Finding{Rule: q.ID.Rule, Case: q.Case, Machine: q.On, Tier: q.Tier, Severity: q.Weight}
+	if q.On == "" {
+		f.Machine = q.Machine
+	}
+	if q.Rule == nil {
+		return j.correct(q, f)
+	}
+	f.Metric, f.Unit, f.Accepts = q.Rule.Metric.Name, q.Rule.Metric.Unit, j.accepts(q)
+	if q.Kind == plan.Ratio {
+		return j.ratio(q, f)
+	}
+	head, record := j.head(q)
+	f.Head = &head
+	if record != nil && record.Failure != nil {
+		f.Hint, f.Tool = record.Failure.Hint, !record.Failure.Blames()
+		if record.Failure.Blames() {
+			// What the kernel did is red whether or not there is a base to compare with.
+			f.Status, f.Reason = verdict.Fail, orElse(record.Failure.Message, "not measured")
+			return f
+		}
+	}
+	f = j.answer(q, f, record)
+	f.Reason = orElse(f.Reason, "not measured")
+	return j.withNoise(q, f)
+}
+
+// answer judges a question by its kind, once the head's record is known.
+func (j *judge) answer(q *plan.Question, f verdict.Finding, head *evidence.Record) verdict.Finding {
+	switch q.Kind {
+	case plan.Experiment:
+		return j.experiment(q, f)
+	case plan.History:
+		return j.history(q, f, "the policy does not run the base")
+	}
+	if q.Kind == plan.Uncompared && q.Subject.State != verdict.New {
+		f.Reason = j.noBase()
+		return f
+	}
+	if !f.Head.Known() {
+		f.Reason = f.Head.Missing
+		return f
+	}
+	switch q.Kind {
+	case plan.Unchanged:
+		base := *f.Head
+		f.Base, f.Status, f.Reason = &base, verdict.Pass, "unchanged code"
+	case plan.Uncompared:
+		f.Status, f.Reason = verdict.NotCompared, "the kernel is new: there is nothing to compare with"
+	case plan.Limit:
+		f.Status, f.Reason = limit(q.Rule, f.Head.Number)
+	case plan.TimeLimit:
+		f.Status, f.Reason = timeLimit(q.Rule, head)
+	case plan.Regression:
+		f = j.regression(q, f)
+	}
+	return f
+}
+
+func (j *judge) noBase() string {
+	return "there is no base: " + orElse(j.plan.NoBase, "nobody named one")
+}
+
+// head is the figure of a question's metric on the head's side, with the record
+// it comes from.
+func (j *judge) head(q *plan.Question) (evidence.Value, *evidence.Record) {
+	if q.Rule.Metric.Time() {
+		return j.headTime(q)
+	}
+	return j.value(q, q.Needs[0])
+}
+
+// value is the figure of a question's metric in one record.
+func (j *judge) value(q *plan.Question, n *evidence.Need) (evidence.Value, *evidence.Record) {
+	r := j.ledger.Find(n).Record
+	if r == nil {
+		return evidence.Absent(j.missing(q, n), q.Rule.Metric.Unit), nil
+	}
+	return figure(r, q.Rule.Metric), r
+}
+
+// figure refuses a figure in another unit than the metric's: a record comes
+// from a file. A raw counter has the unit that the profiler gave it.
+func figure(r *evidence.Record, m metric.Metric) evidence.Value {
+	if r.Failure != nil {
+		return evidence.Absent(r.Failure.Message, m.Unit)
+	}
+	v := r.Metrics.Get(m.Name)
+	if !v.Known() || v.Unit == m.Unit || strings.HasPrefix(m.Name, "ncu.raw.") {
+		return v
+	}
+	return evidence.Absent(fmt.Sprintf("it is recorded in %s, and %s is in %s", metric.UnitName(v.Unit), m.Name, metric.UnitName(m.Unit)), m.Unit)
+}
+
+// missing says why a question has no record.
+func (j *judge) missing(q *plan.Question, n *evidence.Need) string {
+	switch {
+	case q.Stopped != "":
+		return q.Stopped
+	case n.Never != "":
+		return n.Never
+	}
+	e := j.ledger.Find(n)
+	return strings.Join(slices.Concat([]string{orElse(e.Unusable, notRecorded(q, n))}, e.Why), "; ")
+}
+
+func notRecorded(q *plan.Question, n *evidence.Need) string {
+	switch {
+	case n.Tier == evidence.Static:
+		return "the compiler's report on this code was not read"
+	case n.At.Machine == "":
+		return "no evidence of this code is recorded"
+	case q.Kind == plan.Ratio && n.Compares():
+		return fmt.Sprintf("it was never timed beside %s on %s", q.Rule.Reference(q.Kernel), n.At.Machine)
+	case n.Compares():
+		return "head and base were never timed against each other on " + n.At.Machine
+	}
+	return fmt.Sprintf("no %s evidence of this code is recorded on %s", n.Tier, n.At.Machine)
+}
+
+func (j *judge) accepts(q *plan.Question) string {
+	r := q.Rule
+	if r.RelativeTo != "" {
+		return "limit " + r.Limit.Text + " of " + r.RelativeTo
+	}
+	if r.Limit.Set {
+		return "limit " + r.Limit.Text
+	}
+	text := "max_regression " + r.MaxRegression.Text
+	if !r.MaxRegression.Set {
+		text = fmt.Sprintf("detect %g%%", policy.Amount{Number: j.plan.Policy.Limits.Detect, Unit: "%"}.InPercent())
+	}
+	if r.Floor.Set {
+		text += ", floor " + r.Floor.Text
+	}
+	return text
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func blame(fault bool) verdict.Status {
+	if fault {
+		return verdict.Fail
+	}
+	return verdict.Inconclusive
+}

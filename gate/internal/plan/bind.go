@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/yamlfile"
+)
+
+// Bind puts every question about a machine to the machines of the policy. All
+// figures of a kernel come from one machine of each name: the one of which most
+// is recorded. A machine is asked only for architectures that it can run; an
+// architecture that no machine can run keeps its questions, without a machine.
+func (p Plan) Bind(known []evidence.Machine, holds func(*evidence.Need) bool) (Plan, error) {
+	for _, m := range known {
+		if err := p.namedOnce(m); err != nil {
+			return p, err
+		}
+	}
+	out := p
+	out.Questions = nil
+	for _, mine := range p.bySubject() {
+		var places []place
+		for _, name := range p.names() {
+			if at, runs := choose(mine, name, known, holds); runs {
+				places = append(places, place{name, at})
+			}
+		}
+		if len(places) == 0 {
+			for _, name := range p.names() {
+				places = append(places, place{name: name})
+			}
+		}
+		out.Questions = append(out.Questions, spread(mine, places)...)
+	}
+	return out, nil
+}
+
+// names are the policy's machines; without any, every machine will do.
+func (p Plan) names() []string {
+	if len(p.Policy.Machines) == 0 {
+		return []string{""}
+	}
+	return p.Policy.Machines
+}
+
+// asksFor reports whether the policy names a machine, or any will do.
+func (p Plan) asksFor(m evidence.Machine) bool {
+	return slices.ContainsFunc(p.names(), func(name string) bool { return name == "" || m.Is(name) })
+}
+
+// namedOnce refuses a policy that asks for one machine under two names: its
+// evidence would be judged twice.
+func (p Plan) namedOnce(m evidence.Machine) error {
+	var names []string
+	for _, name := range p.Policy.Machines {
+		if m.Is(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 1 {
+		return &yamlfile.Error{File: p.Policy.File, Msg: fmt.Sprintf("machines: %q and %q are one machine, %s", names[0], names[1], m.GPU)}
+	}
+	return nil
+}
+
+// bySubject are the questions of each subject, which stand side by side.
+func (p Plan) bySubject() [][]Question {
+	var out [][]Question
+	for from := 0; from < len(p.Questions); {
+		to := from
+		for to < len(p.Questions) && p.Questions[to].Subject == p.Questions[from].Subject {
+			to++
+		}
+		out = append(out, p.Questions[from:to])
+		from = to
+	}
+	return out
+}
+
+// A place is a machine of the policy, by its name there and its key; the key is
+// "" while no such machine is known.
+type place struct{ name, key string }
+
+// choose picks the known machine of a name that has most of what is asked.
+// Runs is false where machines of that name are known and none runs the code.
+func choose(mine []Question, name string, known []evidence.Machine, holds func(*evidence.Need) bool) (key string, runs bool) {
+	var able []string
+	named := false
+	for _, m := range known {
+		if name != "" && !m.Is(name) {
+			continue
+		}
+		named = true
+		if m.Runs(mine[0].Subject.Arch) {
+			able = append(able, m.Key())
+		}
+	}
+	if len(able) < 2 {
+		return slices.Concat(able, []string{""})[0], len(able) > 0 || !named
+	}
+	best := -1
+	for _, k := range able {
+		found := 0
+		for _, n := range distinct(mine) {
+			if bound := onMachine(n, k); n.Asked() && holds(bound) {
+				found++
+			}
+		}
+		if found > best {
+			best, key = found, k
+		}
+	}
+	return key, true
+}
+
+func distinct(mine []Question) []*evidence.Need {
+	var out []*evidence.Need
+	seen := map[*evidence.Need]bool{}
+	for i := range mine {
+		for _, n := range mine[i].Needs {
+			if !seen[n] {
+				seen[n] = true
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// spread asks each rule on every place, all cases of one place together.
+func spread(mine []Question, places []place) []Question {
+	bound := make([]map[*evidence.Need]*evidence.Need, len(places))
+	for i := range bound {
+		bound[i] = map[*evidence.Need]*evidence.Need{}
+	}
+	var out []Question
+	for from := 0; from < len(mine); {
+		to := from + 1
+		if mine[from].Settled != nil || mine[from].Tier == evidence.Static {
+			out = append(out, mine[from])
+			from = to
+			continue
+		}
+		for to < len(mine) && mine[to].Rule == mine[from].Rule && mine[to].Kind == mine[from].Kind {
+			to++
+		}
+		for i, at := range places {
+			for _, q := range mine[from:to] {
+				q.Machine = at.name
+				out = append(out, q.on(at.key, bound[i]))
+			}
+		}
+		from = to
+	}
+	return out
+}
+
+// on is the question on a machine; equal needs stay shared.
+func (q Question) on(key string, bound map[*evidence.Need]*evidence.Need) Question {
+	q.On = key
+	needs := make([]*evidence.Need, len(q.Needs))
+	for i, n := range q.Needs {
+		if bound[n] == nil {
+			bound[n] = onMachine(n, key)
+		}
+		needs[i] = bound[n]
+	}
+	q.Needs = needs
+	return q
+}
+
+func onMachine(n *evidence.Need, key string) *evidence.Need {
+	moved := *n
+	moved.Key = n.Key.On(key)
+	return &moved
+}
+
+// measurable reports whether a machine may measure for a question.
+func (q *Question) measurable(m evidence.Machine) bool {
+	return q.Settled == nil && q.Tier != evidence.Static && (q.Machine == "" || m.Is(q.Machine)) && m.Runs(q.Arch)
+}
+
+// Wants reports whether something is open that the machine may measure.
+func (p Plan) Wants(m evidence.Machine, l *evidence.Ledger) bool {
+	return slices.ContainsFunc(p.Questions, func(q Question) bool { return q.measurable(m) && len(p.lacks(&q, l)) > 0 })
+}
+
+// Move turns open subjects to the machine that measures. All figures of a
+// kernel come from one machine, so what is recorded on another is set aside for
+// all questions of that subject and name.
+func (p Plan) Move(to evidence.Machine, l *evidence.Ledger) (Plan, error) {
+	if err := p.namedOnce(to); err != nil {
+		return p, err
+	}
+	out := p
+	out.at, out.Questions = to.Key(), nil
+	for _, mine := range p.bySubject() {
+		moves := slices.ContainsFunc(mine, func(q Question) bool { return q.measurable(to) && len(p.lacks(&q, l)) > 0 })
+		bound := map[*evidence.Need]*evidence.Need{}
+		for _, q := range mine {
+			if moves && q.measurable(to) && q.On != out.at {
+				q = q.on(out.at, bound)
+			}
+			out.Questions = append(out.Questions, q)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,240 @@
+// Package plan decides what is asked: from a policy and the kernels of both
+// sides it makes questions, each with what it takes to answer it. Nothing else
+// decides that. What is measured, what is judged, and what is counted in the
+// error rate are functions of the same questions.
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// A Kind says how a question is answered. It is part of the question's
+// identity, and judging derives nothing again.
+type Kind string
+
+// The kinds. No evidence can change a Settled question. Uncompared is a
+// comparison that has no other side, Unchanged one with the base's own code.
+const (
+	Settled    Kind = "settled"
+	Correct    Kind = "correct"
+	Limit      Kind = "limit"
+	Regression Kind = "regression"
+	Unchanged  Kind = "unchanged"
+	Uncompared Kind = "uncompared"
+	TimeLimit  Kind = "time limit"
+	Experiment Kind = "experiment" // base and head in one run
+	History    Kind = "history"    // the head against stored sessions of the base
+	Ratio      Kind = "ratio"      // the head and a reference in one run
+)
+
+// An ID identifies a question. Machine is the policy's name for one.
+type ID struct {
+	Rule    string `json:"rule"`
+	Kind    Kind   `json:"kind"`
+	Kernel  string `json:"kernel"`
+	Arch    string `json:"arch,omitempty"`
+	Entry   string `json:"entry,omitempty"`
+	Case    string `json:"case,omitempty"`
+	Machine string `json:"machine,omitempty"`
+}
+
+// A Question is what one rule asks of one kernel, case and machine.
+type Question struct {
+	ID
+	Subject *Subject
+	Rule    *policy.Rule // nil for the rules that no policy can leave out
+	Weight  verdict.Severity
+	Tier    evidence.Tier
+	On      string // the machine's key, once bound; "" while none is known
+	Needs   []*evidence.Need
+	Test    *compare.Test    // of Experiment, History and Ratio
+	Settled *verdict.Finding // of Settled
+	Stopped string           // why it goes no further
+}
+
+// Need is the question's first need of a use and a tier, nil where there is
+// none.
+func (q *Question) Need(use evidence.Use, tier evidence.Tier) *evidence.Need {
+	for _, n := range q.Needs {
+		if n.Use == use && n.Tier == tier {
+			return n
+		}
+	}
+	return nil
+}
+
+// Gated reports whether the question shares the error rate of the change: it
+// puts a time to a test, and it is not advice.
+func (q *Question) Gated() bool {
+	return q.Test != nil && q.Weight != verdict.Advice && q.Stopped == ""
+}
+
+// A Side is a kernel on one side, or the reason why it was not built.
+type Side struct {
+	Identity evidence.Identity
+	Why      string
+	Detail   string // the compiler's own lines
+	Blame    bool   // the kernel is at fault, not a tool
+}
+
+// A Case is one case of a kernel; Harness identifies how it is measured.
+type Case struct{ Name, Harness string }
+
+// A Loss is something that the base judges and the head leaves out.
+type Loss struct{ Case, Reason string }
+
+// A Subject is one kernel on one architecture, on both sides, as plain data.
+type Subject struct {
+	Name, File, Arch, Op string
+	State                verdict.State
+	Head, Base           Side
+	References           map[string]Side // by name
+	Cases                []Case
+	Lost                 []Loss
+}
+
+// A Plan is the questions of one change, grouped by subject.
+type Plan struct {
+	Policy    *policy.Policy
+	Subjects  []*Subject
+	Questions []Question
+	NoBase    string // why there is no base; "" when there is one
+	at        string // the key of the machine that measures, once chosen
+}
+
+// Options say what is asked beyond the policy.
+type Options struct {
+	NoBase     string // why there is no base; "" when there is one
+	LimitsOnly bool   // a base is not asked for
+	Force      bool   // times are compared although the code is unchanged
+	Now        time.Time
+}
+
+// calibrationAge is how long an A/A run speaks for its machine. Drivers, rooms
+// and neighbours change.
+const calibrationAge = 30 * 24 * time.Hour
+
+// Make asks every rule of every subject. Questions about a machine are not
+// bound to one yet.
+func Make(p *policy.Policy, subjects []*Subject, o Options) Plan {
+	out := Plan{Policy: p, Subjects: subjects, NoBase: o.NoBase}
+	for _, s := range subjects {
+		a := asker{policy: p, options: o, subject: s, shared: map[string]*evidence.Need{}}
+		out.Questions = append(out.Questions, a.questions()...)
+	}
+	return out
+}
+
+// Family is the number of tests over which the error rate of the change is
+// bounded: all gated questions about times, measured or not.
+func (p Plan) Family() int {
+	n := 0
+	for i := range p.Questions {
+		if p.Questions[i].Gated() {
+			n++
+		}
+	}
+	return n
+}
+
+// Needs are the records that are worth reading. Stand-ins are read only where
+// the other arm failed.
+func (p Plan) Needs(l *evidence.Ledger) []*evidence.Need {
+	var out []*evidence.Need
+	seen := map[*evidence.Need]bool{}
+	for i := range p.Questions {
+		q := &p.Questions[i]
+		for _, n := range q.Needs {
+			if seen[n] || n.Use == evidence.Instead && !q.standsIn(l) {
+				continue
+			}
+			seen[n] = true
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// standsIn reports whether the other arm of the question's experiment failed, so
+// that stored sessions may answer instead.
+func (q *Question) standsIn(l *evidence.Ledger) bool {
+	n := q.Need(evidence.Answers, evidence.Latency)
+	if q.Kind != Experiment || n == nil {
+		return false
+	}
+	f := l.Find(n).Failure()
+	return f != nil && f.OtherArm
+}
+
+// StandIn returns the session record and the head's own times that answer an
+// experiment whose other arm failed; false where the experiment stands.
+func (q *Question) StandIn(l *evidence.Ledger) (sessions, alone *evidence.Need, ok bool) {
+	if !q.standsIn(l) {
+		return nil, nil, false
+	}
+	return q.Need(evidence.Instead, evidence.Sessions), q.Need(evidence.Instead, evidence.Latency), true
+}
+
+// open reports whether a need can still be measured. The static tier is built,
+// and sessions are what earlier runs left.
+func open(n *evidence.Need, l *evidence.Ledger) bool {
+	if n.Never != "" || n.Tier == evidence.Static || n.Tier == evidence.Sessions {
+		return false
+	}
+	e := l.Find(n)
+	return e.Record == nil && !e.Tried
+}
+
+// lacks are the needs of a question that can still be measured on the machine
+// that measures.
+func (p Plan) lacks(q *Question, l *evidence.Ledger) []*evidence.Need {
+	if q.Stopped != "" || p.at != "" && q.On != p.at {
+		return nil
+	}
+	var out []*evidence.Need
+	for _, n := range q.Needs {
+		if n.Asked() && open(n, l) {
+			out = append(out, n)
+		}
+	}
+	if sessions, alone, ok := q.StandIn(l); ok && l.Find(sessions).Measured() && open(alone, l) {
+		out = append(out, alone)
+	}
+	return out
+}
+
+// Answered reports whether every record that the question asks for is there.
+func (q *Question) Answered(l *evidence.Ledger) bool {
+	return !slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return n.Asked() && l.Find(n).Record == nil })
+}
+
+// Lacks are the keys of all records that questions still ask for.
+func (p Plan) Lacks(l *evidence.Ledger) []evidence.Key {
+	var keys []evidence.Key
+	for i := range p.Questions {
+		q := &p.Questions[i]
+		for _, n := range q.Needs {
+			if q.Stopped == "" && n.Asked() && n.Never == "" && l.Find(n).Record == nil {
+				keys = append(keys, n.Key)
+			}
+		}
+	}
+	return keys
+}
+
+func (id ID) String() string {
+	text := fmt.Sprintf("%s (%s) of %s", id.Rule, id.Kind, id.Kernel)
+	for _, part := range []struct{ before, what string }{{" for ", id.Arch}, {", entry ", id.Entry}, {", case ", id.Case}, {" on ", id.Machine}} {
+		if part.what != "" {
+			text += part.before + part.what
+		}
+	}
+	return text
+}

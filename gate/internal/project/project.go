@@ -1,0 +1,346 @@
+// Package project is what is compared: the policy, the kernels of the working
+// tree and of its base, and who judges whom. It builds both sides and joins them
+// to the subjects of a plan.
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/git"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// Options say what to compare and with what to build it.
+type Options struct {
+	Dir     string              // where the command was started
+	Policy  string              // policies.yaml at the root when ""
+	Base    string              // a revision; "" for the default branch, NoBase for no comparison
+	Kernels []string            // patterns over kernel names; none means all
+	Store   string              // folder of recorded evidence; "" for the policy's
+	NVCC    string              // path of the compiler; "" to look for it
+	Cache   string              // folder
+	Jobs    int                 // parallel compilers
+	Env     func(string) string // the environment
+	Built   func(build.Result)  // is told of every kernel that was built
+}
+
+// NoBase, given as the base, asks for limits alone.
+const NoBase = "none"
+
+// A Project is both sides of a comparison.
+type Project struct {
+	Root    string
+	Policy  *policy.Policy
+	Head    verdict.Side
+	Base    verdict.Side
+	NoBase  string   // why there is no base; "" when there is one
+	Notes   []string // for the verdict
+	Differs []string // what judges and differs from the base's, line by line
+	Tools   *toolchain.Toolchain
+	Harness *build.Harness
+	Made    *build.Set
+
+	options    Options
+	builder    *build.Builder
+	head, base []*manifest.Kernel
+	baseRoot   string                      // equal to Root when nothing differs
+	references map[string]*manifest.Kernel // what rules with relative_to name
+	close      func()
+}
+
+// Open reads both sides and finds the tools to build them.
+func Open(ctx context.Context, o Options) (*Project, error) {
+	p := &Project{options: o, Made: &build.Set{}, close: func() {}}
+	if err := p.read(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.tools(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close removes what was made to read the base.
+func (p *Project) Close() { p.close() }
+
+func (p *Project) tools(ctx context.Context) (err error) {
+	o := p.options
+	if p.Tools, err = toolchain.Find(ctx, toolchain.Options{NVCC: o.NVCC, Env: o.Env, CacheDir: o.Cache}); err != nil {
+		return err
+	}
+	if p.Harness, err = build.OpenHarness(o.Cache); err != nil {
+		return err
+	}
+	if p.builder, err = build.New(p.Tools, o.Cache, p.Harness.Include); err != nil {
+		return err
+	}
+	p.builder.Jobs, p.builder.OnDone = o.Jobs, o.Built
+	return nil
+}
+
+// read opens the tree, its policy and its base.
+func (p *Project) read(ctx context.Context) error {
+	o := p.options
+	repo, err := git.Open(ctx, o.Dir)
+	switch {
+	case errors.Is(err, git.ErrNoRepo) && o.Base == NoBase:
+		p.Root = o.Dir
+	case errors.Is(err, git.ErrNoRepo):
+		return exit.Usagef("gate check --base none judges limits only", "this folder is not in a git repository, so there is no base to compare with")
+	case err != nil:
+		return err
+	default:
+		p.Root = repo.Root
+	}
+	path, name := policyPath(o, p.Root)
+	all, err := p.load(path, name)
+	if err != nil {
+		return err
+	}
+	if repo == nil {
+		p.NoBase, p.baseRoot = "--base none was given", p.Root
+	} else if err := p.openBase(ctx, repo, name); err != nil {
+		p.Close()
+		return err
+	}
+	if len(p.head) < all {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d of %d kernels are checked, as asked", len(p.head), all))
+	}
+	return nil
+}
+
+// Find is the policy that a command started in a folder means, with the root of
+// its repository.
+func Find(ctx context.Context, o Options) (root, path, name string, err error) {
+	root = o.Dir
+	repo, err := git.Open(ctx, o.Dir)
+	switch {
+	case err == nil:
+		root = repo.Root
+	case !errors.Is(err, git.ErrNoRepo):
+		return "", "", "", err
+	}
+	path, name = policyPath(o, root)
+	return root, path, name, nil
+}
+
+// StoreDir is the folder of recorded evidence that a policy names.
+func StoreDir(root string, p *policy.Policy) string {
+	if filepath.IsAbs(p.Store) {
+		return p.Store
+	}
+	return filepath.Join(root, filepath.FromSlash(p.Store))
+}
+
+// Store is the folder of the repository's recorded evidence.
+func (p *Project) Store() string {
+	if p.options.Store != "" {
+		return p.options.Store
+	}
+	return StoreDir(p.Root, p.Policy)
+}
+
+// load reads the policy and the head's kernels, of which it returns the number
+// before the command line chose.
+func (p *Project) load(path, name string) (all int, err error) {
+	if p.Policy, err = policy.Read(path, name); err != nil {
+		return 0, err
+	}
+	set, err := manifest.Load(p.Root, p.Policy.Kernels)
+	if err != nil {
+		return 0, err
+	}
+	if len(set.Kernels) == 0 {
+		return 0, exit.Usagef("kernels: in "+name+" names kernel.yaml files from the root of the repository",
+			"no kernel matches %s", strings.Join(p.Policy.Kernels, ", "))
+	}
+	if err := p.Policy.Idle(names(set.Kernels)); err != nil {
+		return 0, err
+	}
+	if p.head, err = filter(set.Kernels, p.options.Kernels); err != nil {
+		return 0, err
+	}
+	return len(set.Kernels), p.findReferences(set)
+}
+
+func policyPath(o Options, root string) (path, name string) {
+	path = o.Policy
+	if path == "" {
+		path = filepath.Join(root, "policies.yaml")
+	} else if !filepath.IsAbs(path) {
+		path = filepath.Join(o.Dir, path)
+	}
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return path, filepath.ToSlash(rel)
+	}
+	return path, path
+}
+
+func names(kernels []*manifest.Kernel) []string {
+	var out []string
+	for _, k := range kernels {
+		out = append(out, k.Name)
+	}
+	return out
+}
+
+// filter keeps the kernels that the command line names.
+func filter(kernels []*manifest.Kernel, patterns []string) ([]*manifest.Kernel, error) {
+	kept, used := choose(kernels, patterns)
+	for _, p := range patterns {
+		if !used[p] {
+			return nil, exit.Usagef("there are "+strings.Join(names(kernels), ", "), "no kernel is called %q", p)
+		}
+	}
+	return kept, nil
+}
+
+// choose also says which patterns named something.
+func choose(kernels []*manifest.Kernel, patterns []string) (kept []*manifest.Kernel, used map[string]bool) {
+	used = map[string]bool{}
+	if len(patterns) == 0 {
+		return kernels, used
+	}
+	for _, k := range kernels {
+		for _, p := range patterns {
+			if ok, _ := doublestar.Match(p, k.Name); ok {
+				used[p] = true
+				if !slices.Contains(kept, k) {
+					kept = append(kept, k)
+				}
+			}
+		}
+	}
+	return kept, used
+}
+
+// openBase resolves the base and makes its files available. A repository in
+// which no base can be told has none, which is inconclusive and not an error.
+func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName string) error {
+	commit, dirty, err := repo.Head(ctx)
+	var none *git.NoBaseError
+	if err != nil && !errors.As(err, &none) {
+		return err
+	}
+	p.Head = verdict.Side{Commit: commit, Dirty: dirty}
+	p.baseRoot = p.Root
+	if p.options.Base == NoBase {
+		p.NoBase = "--base none was given"
+		return nil
+	}
+	base, err := repo.Base(ctx, p.options.Base)
+	if errors.As(err, &none) {
+		p.NoBase = none.Msg
+		if none.Hint != "" {
+			p.NoBase += " (" + none.Hint + ")"
+		}
+		p.Base.Why = p.NoBase
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.Base = verdict.Side{Commit: base.Commit, How: base.How}
+	changed, err := repo.Changed(ctx, base.Commit)
+	if err != nil {
+		return err
+	}
+	if !p.relevant(changed, policyName) {
+		p.base = p.head
+		return nil
+	}
+	p.judges(ctx, repo, base.Commit, changed, policyName)
+	return p.checkOut(ctx, repo, base, policyName)
+}
+
+// relevant reports whether a change can reach a build or a judgement. Records
+// of evidence are neither.
+func (p *Project) relevant(changed []string, policyName string) bool {
+	return slices.ContainsFunc(changed, func(f string) bool { return f == policyName || !p.recorded(f) })
+}
+
+// recorded reports whether a file is one that the store writes. Its folder
+// alone does not say so: a policy may keep evidence where the kernels are.
+func (p *Project) recorded(file string) bool {
+	below, ok := strings.CutPrefix(file, strings.TrimSuffix(filepath.ToSlash(p.Policy.Store), "/")+"/")
+	return ok && strings.Count(below, "/") == 3 && (strings.HasSuffix(below, ".json") || strings.HasSuffix(below, ".gz"))
+}
+
+// judges announces, line by line, where what judges differs from the base's.
+func (p *Project) judges(ctx context.Context, repo *git.Repo, base string, changed []string, policyName string) {
+	for _, f := range changed {
+		what := ""
+		switch {
+		case f == policyName:
+			what = "a pull request is judged by the base's"
+		case p.ofOp(f):
+			what = "a pull request is measured with the base's op"
+		case strings.HasPrefix(f, "kernels/harness/"):
+			what = "a pull request is measured with the base's harness"
+		case p.ofReference(f):
+			what = "a pull request is timed against the base's"
+		}
+		if what == "" {
+			continue
+		}
+		note := f + " differs from the base: " + what
+		p.Notes = append(p.Notes, note)
+		p.Differs = append(append(p.Differs, note), repo.DiffLines(ctx, base, f, 20)...)
+	}
+}
+
+func (p *Project) ofOp(file string) bool {
+	for _, k := range p.head {
+		dir, err := filepath.Rel(p.Root, k.Op.Dir)
+		if err != nil {
+			continue
+		}
+		dir = filepath.ToSlash(dir)
+		if file == k.Op.File {
+			return true
+		}
+		for _, s := range k.Op.Sources {
+			if file == dir+"/"+s {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *Project) checkOut(ctx context.Context, repo *git.Repo, base git.Base, policyName string) error {
+	dir, remove, err := repo.Worktree(ctx, base.Commit)
+	if err != nil {
+		return err
+	}
+	p.close, p.baseRoot = remove, dir
+	patterns := p.Policy.Kernels
+	if _, err := os.Stat(filepath.Join(dir, policyName)); err == nil {
+		// A pattern that the change narrows must not hide a kernel.
+		if p, err := policy.Read(filepath.Join(dir, policyName), policyName); err == nil {
+			patterns = p.Kernels
+		}
+	}
+	set, err := manifest.Load(dir, patterns)
+	if err != nil {
+		p.NoBase = "the base cannot be read: " + err.Error()
+		p.Base.Why = p.NoBase
+		return nil
+	}
+	p.base, _ = choose(set.Kernels, p.options.Kernels) // a name that the base lacks is new
+	return nil
+}

@@ -1,0 +1,177 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+type slot struct{ name, arch string }
+
+// Build builds both trees and joins them to subjects. The ledger holds what the
+// compiler reports of them. An error in a kernel.yaml is the user's to mend
+// before anything is judged; a kernel that does not compile is a finding.
+func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger, error) {
+	head := p.builder.Build(ctx, p.Root, p.head)
+	for _, r := range head {
+		var entry *build.EntryError
+		if errors.As(r.Err, &entry) {
+			return nil, nil, r.Err
+		}
+	}
+	others := p.builder.Build(ctx, p.Root, p.unbuilt())
+	base := head
+	if p.baseRoot != p.Root {
+		base = p.builder.Build(ctx, p.baseRoot, p.base)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	p.Made.Add(slices.Concat(head, others, base)...)
+	subjects, err := p.join(head, others, base)
+	if err != nil {
+		return nil, nil, err
+	}
+	ledger, err := p.compiled(head, base)
+	return subjects, ledger, err
+}
+
+// compiled reads the compiler's reports. That of the head has to be readable.
+func (p *Project) compiled(head, base []build.Result) (*evidence.Ledger, error) {
+	ledger := &evidence.Ledger{}
+	for _, r := range base {
+		if r.Artifact == nil {
+			continue
+		}
+		m, err := static(r.Artifact)
+		if err != nil {
+			ledger.Refuse(evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: r.Artifact.Identity}},
+				"the base's compiler log cannot be read: "+err.Error())
+			continue
+		}
+		ledger.Put(m, evidence.Measured)
+	}
+	for _, r := range head {
+		if r.Artifact == nil {
+			continue
+		}
+		m, err := static(r.Artifact)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Kernel.Name, err)
+		}
+		ledger.Put(m, evidence.Measured)
+	}
+	return ledger, nil
+}
+
+// join pairs what both trees built, by name and architecture.
+func (p *Project) join(head, others, base []build.Result) ([]*plan.Subject, error) {
+	bases, built := map[slot]*build.Result{}, map[slot]build.Result{}
+	if p.NoBase == "" {
+		for i, r := range base {
+			bases[slot{r.Kernel.Name, r.Arch}] = &base[i]
+		}
+	}
+	for _, r := range slices.Concat(head, others) {
+		built[slot{r.Kernel.Name, r.Arch}] = r
+	}
+	var subjects []*plan.Subject
+	for _, r := range head {
+		at := slot{r.Kernel.Name, r.Arch}
+		s, err := p.subject(r, bases[at])
+		if err != nil {
+			return nil, err
+		}
+		s.References = p.referencesOf(s, built)
+		subjects = append(subjects, s)
+		delete(bases, at)
+	}
+	for _, r := range base {
+		if at := (slot{r.Kernel.Name, r.Arch}); bases[at] != nil {
+			subjects = append(subjects, &plan.Subject{Name: at.name, File: r.Kernel.File, Arch: at.arch, State: verdict.Gone})
+		}
+	}
+	return subjects, nil
+}
+
+// subject is one kernel of the head with its base, nil where there is none.
+func (p *Project) subject(head build.Result, base *build.Result) (*plan.Subject, error) {
+	k := head.Kernel
+	s := &plan.Subject{Name: k.Name, File: k.File, Arch: head.Arch, Op: k.Op.Name, State: verdict.Changed, Head: side(head)}
+	for _, c := range k.Cases {
+		id, err := p.Harness.ID(k.Op, c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.Name, err)
+		}
+		s.Cases = append(s.Cases, plan.Case{Name: c.Name, Harness: id})
+	}
+	switch {
+	case p.NoBase != "":
+		s.State = verdict.NoBase
+		return s, nil
+	case base == nil:
+		s.State = verdict.New
+		return s, nil
+	}
+	s.Lost = goneCases(base.Kernel, k)
+	if base.Err != nil {
+		s.Base.Why = "the base does not build: " + base.Err.Error()
+		return s, nil
+	}
+	s.Lost = append(s.Lost, unselected(base.Artifact, head.Artifact)...)
+	s.Base = side(*base)
+	if s.Head.Identity == s.Base.Identity {
+		s.State = verdict.Unchanged
+	}
+	return s, nil
+}
+
+// side is what building a kernel came to.
+func side(r build.Result) plan.Side {
+	var compile *build.CompileError
+	switch {
+	case r.Err == nil:
+		return plan.Side{Identity: r.Artifact.Identity}
+	case errors.As(r.Err, &compile):
+		return plan.Side{Why: compile.Error(), Detail: compile.Output, Blame: true}
+	}
+	return plan.Side{Why: r.Err.Error()}
+}
+
+// goneCases are those that the base measures and the head does not.
+func goneCases(base, head *manifest.Kernel) []plan.Loss {
+	var gone []plan.Loss
+	for _, c := range base.Cases {
+		if !slices.ContainsFunc(head.Cases, func(other manifest.Case) bool { return other.Name == c.Name }) {
+			gone = append(gone, plan.Loss{Case: c.Name, Reason: "the base measures this case and the head does not: a case that is gone is red until that is declared"})
+		}
+	}
+	return gone
+}
+
+// unselected are the functions that the base judges and the head's patterns
+// leave out, although its sources still hold them. Names are compared as
+// written, because the mangled ones hold a hash of the file.
+func unselected(base, head *build.Artifact) []plan.Loss {
+	if head == nil {
+		return nil
+	}
+	left := map[string]bool{}
+	for _, e := range head.Rest {
+		left[build.Demangle(e)] = true
+	}
+	var out []plan.Loss
+	for _, e := range base.Entries {
+		if name := build.Demangle(e); left[name] {
+			out = append(out, plan.Loss{Reason: "entries: leaves out " + name + ", which the base judges and the sources still hold"})
+		}
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+)
+
+// sessionGap is the time that has to lie between two sessions. Runs that follow
+// closely meet one state of the device, and would pass for less variance
+// between sessions than there is.
+const sessionGap = time.Hour
+
+// Bounds of a history: the oldest sessions are dropped, and what a long session
+// measures beyond its bound lies with its records alone.
+const (
+	maxSessions        = 64
+	maxSessionLaunches = 256
+)
+
+// Keep writes a record, and the times that it holds into the history of their
+// code. Against is the kernel in the base's place of an experiment.
+func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) error {
+	if r.AA != nil && r.AA.Blocks < compare.FewestCalibrationBlocks {
+		// A run that was cut short says less than any that stands there.
+		if old, err := s.Write.Get(r.Key()); err == nil && old.AA != nil && old.AA.Blocks > r.AA.Blocks {
+			return nil
+		}
+	}
+	if err := s.Write.Put(r, raw); err != nil {
+		return err
+	}
+	if r.Tier != evidence.Latency || r.Failure != nil {
+		return nil
+	}
+	if r.Experiment == nil {
+		return s.addSession(r.Provenance, r.Address, r.Samples)
+	}
+	var base, head []evidence.Sample
+	for _, b := range r.Experiment.Blocks {
+		base, head = append(base, b.Base...), append(head, b.Head...)
+	}
+	other := r.Provenance
+	other.Kernel = against
+	return errors.Join(s.addSession(r.Provenance, r.Address, head), s.addSession(other, *r.Base, base))
+}
+
+// addSession adds samples of a run to the history at an address. A history that
+// cannot be read is left as it is: it is no reason to stop measuring.
+func (s *Shelf) addSession(run evidence.Provenance, at evidence.Address, samples []evidence.Sample) error {
+	launches, err := compare.NewSession(samples)
+	if err != nil {
+		return fmt.Errorf("adding to the sessions: %w", err)
+	}
+	history, err := s.Write.Get(evidence.Key{Tier: evidence.Sessions, At: at})
+	switch {
+	case errors.Is(err, ErrNotFound):
+		history = &evidence.Record{Tier: evidence.Sessions, Address: at}
+	case err != nil:
+		s.Notes = append(s.Notes, "times were not added to a history: "+err.Error())
+		return nil
+	}
+	history.Provenance = run
+	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Card: run.Card, Launches: launches})
+	return s.Write.Put(history, nil)
+}
+
+// extend adds a session to a history, or its launches to the card's last one
+// where that was less than sessionGap ago.
+func extend(history []evidence.Session, s evidence.Session) []evidence.Session {
+	for i := len(history) - 1; i >= 0; i-- {
+		last := history[i]
+		if last.Card != s.Card {
+			continue
+		}
+		if !apart(last.Recorded, s.Recorded) {
+			s.Launches = append(last.Launches, s.Launches...)
+			s.Recorded = max(last.Recorded, s.Recorded)
+			history = slices.Delete(history, i, i+1)
+		}
+		break
+	}
+	s.Launches = s.Launches[:min(len(s.Launches), maxSessionLaunches)]
+	history = append(history, s)
+	return history[max(0, len(history)-maxSessions):]
+}
+
+// apart reports whether two times, of which the second is a run's, belong to
+// two sessions.
+func apart(last, now string) bool {
+	a, err := time.Parse(time.RFC3339, last)
+	b, err2 := time.Parse(time.RFC3339, now)
+	return err == nil && err2 == nil && b.Sub(a) >= sessionGap
+}

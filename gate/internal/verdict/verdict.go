@@ -1,0 +1,324 @@
+// Package verdict is the product as data: what every rule came to on every
+// kernel and case, the figures it rests on, and the exit status. Every report is
+// a function of it.
+package verdict
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/strictjson"
+)
+
+// Schema names the layout of verdict.json.
+const Schema = "gate/verdict/v1"
+
+// A Status is what a finding, a kernel or a whole run comes to. The zero value
+// is Inconclusive: a pass is earned.
+type Status int
+
+// The statuses. Warn is a broken rule whose severity is warn; NotCompared is a
+// comparison that has no other side, because the kernel is new.
+const (
+	Inconclusive Status = iota
+	NotCompared
+	Pass
+	Warn
+	Fail
+)
+
+var statusWords = []string{"inconclusive", "not-compared", "pass", "warn", "fail"}
+
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statusWords) {
+		return "inconclusive"
+	}
+	return statusWords[s]
+}
+
+// MarshalText writes the status as a word.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a word back.
+func (s *Status) UnmarshalText(text []byte) error {
+	for i, w := range statusWords {
+		if w == string(text) {
+			*s = Status(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a status", text)
+}
+
+// worse orders statuses by how much they stand in the way of a merge.
+func worse(a, b Status) bool { return rank[a] > rank[b] }
+
+var rank = map[Status]int{NotCompared: 0, Pass: 1, Warn: 2, Inconclusive: 3, Fail: 4}
+
+// A Severity says whether a broken rule is red.
+type Severity string
+
+// Red is the default. Advice, which belongs to some metrics and cannot be
+// chosen, is shown and weighs nothing.
+const (
+	Red    Severity = "fail"
+	Warns  Severity = "warn"
+	Advice Severity = "advice"
+)
+
+// A State says how a kernel of the head relates to the base.
+type State string
+
+// Unchanged means that machine code and host code have the ids of the base.
+// NoBase is not New: there, it is not known whether the base had the kernel.
+const (
+	Unchanged State = "unchanged"
+	Changed   State = "changed"
+	New       State = "new"
+	Gone      State = "gone"
+	NoBase    State = "no-base"
+)
+
+// A Verdict is the product: everything that a report says is a function of it.
+type Verdict struct {
+	Schema      string          `json:"schema"`
+	Status      Status          `json:"status"`
+	ToolFailure bool            `json:"tool_failure,omitempty"`
+	Policy      string          `json:"policy"`
+	Head        Side            `json:"head"`
+	Base        Side            `json:"base"`
+	Machines    []MachineRef    `json:"machines"`
+	Counts      Counts          `json:"counts"`
+	Notes       []string        `json:"notes,omitempty"`
+	Kernels     []KernelVerdict `json:"kernels"`
+	Reproduce   string          `json:"reproduce"`
+}
+
+// A Side names one tree that was compared.
+type Side struct {
+	Commit string `json:"commit,omitempty"`
+	Dirty  bool   `json:"dirty,omitempty"`
+	How    string `json:"how,omitempty"`
+	Why    string `json:"why_none,omitempty"` // why there is no base
+}
+
+// A MachineRef is a machine whose evidence was judged.
+type MachineRef struct {
+	Key         string `json:"key"`
+	Description string `json:"description"`
+	Oldest      string `json:"oldest,omitempty"` // RFC 3339 times of the evidence used
+	Newest      string `json:"newest,omitempty"`
+}
+
+// Counts summarises a run. Measured, Reused and Missing count records of
+// evidence; the others count kernels.
+type Counts struct {
+	Kernels   int `json:"kernels"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"`
+	Undecided int `json:"inconclusive"`
+	Unchanged int `json:"unchanged"`
+	Changed   int `json:"changed"`
+	New       int `json:"new"`
+	Gone      int `json:"gone"`
+	Measured  int `json:"measured"`
+	Reused    int `json:"reused"`
+	Missing   int `json:"missing"`
+}
+
+// A KernelVerdict is the findings of one kernel on one architecture.
+type KernelVerdict struct {
+	Name     string            `json:"name"`
+	File     string            `json:"file,omitempty"`
+	Arch     string            `json:"arch,omitempty"`
+	State    State             `json:"state"`
+	Status   Status            `json:"status"`
+	Identity evidence.Identity `json:"identity"`
+	Detail   string            `json:"detail,omitempty"` // the compiler's own lines
+	Findings []Finding         `json:"findings"`
+	Launches []LaunchChange    `json:"launches,omitempty"` // made by one side only
+	Figures  []CaseFigures     `json:"figures,omitempty"`
+}
+
+// A LaunchChange is a launch of one call that only one side makes: the shape
+// of a launch is part of what it is. It is information and decides nothing.
+type LaunchChange struct {
+	Case    string `json:"case"`
+	Machine string `json:"machine,omitempty"`
+	Change  string `json:"change"` // "added" or "removed"
+	Kernel  string `json:"kernel"`
+	Grid    [3]int `json:"grid"`
+	Block   [3]int `json:"block"`
+	Count   int    `json:"count"`
+}
+
+// CaseFigures is the head's figures of one case on one machine, judged or not.
+type CaseFigures struct {
+	Case    string           `json:"case,omitempty"` // "" for the static tier
+	Machine string           `json:"machine,omitempty"`
+	Metrics evidence.Metrics `json:"metrics"`
+}
+
+// A Finding is one rule applied to one kernel and case.
+type Finding struct {
+	Rule     string          `json:"rule"`
+	Metric   string          `json:"metric,omitempty"`
+	Unit     string          `json:"unit,omitempty"`
+	Case     string          `json:"case,omitempty"`
+	Machine  string          `json:"machine,omitempty"`
+	Tier     evidence.Tier   `json:"tier,omitempty"`
+	Status   Status          `json:"status"`
+	Severity Severity        `json:"severity"`
+	Base     *evidence.Value `json:"base,omitempty"`
+	Head     *evidence.Value `json:"head,omitempty"`
+	Accepts  string          `json:"accepts,omitempty"` // "limit 0", "max_regression 2%"
+
+	// RelativeTo is the kernel in the base's place: Base and Interval are then
+	// of its time.
+	RelativeTo string `json:"relative_to,omitempty"`
+
+	Interval *Interval `json:"interval,omitempty"`
+	Noise    *Noise    `json:"noise,omitempty"`
+	Sessions *Sessions `json:"sessions,omitempty"`
+	Reason   string    `json:"reason"`
+	Hint     string    `json:"hint,omitempty"` // what to do about a tool that failed
+	Tool     bool      `json:"tool_failure,omitempty"`
+}
+
+// An Interval is the estimated change of a time, relative, with its 95 %
+// interval and what the experiment could have seen.
+type Interval struct {
+	Estimate float64  `json:"estimate"`
+	Low      float64  `json:"low"`
+	High     float64  `json:"high"`
+	Pairs    int      `json:"pairs"`
+	MDE90    *float64 `json:"mde90,omitempty"`
+	// Modes are two groups of launches, as information.
+	Modes *compare.Modes `json:"modes,omitempty"`
+}
+
+// Sessions is a time held against those of the base's code in earlier jobs: the
+// relative change with its 95 % prediction interval, and the two components of
+// the noise as standard deviations of logarithms.
+type Sessions struct {
+	Count        int     `json:"count"`
+	Estimate     float64 `json:"estimate"`
+	Low          float64 `json:"low"`
+	High         float64 `json:"high"`
+	SigmaSession float64 `json:"sigma_session"`
+	SigmaLaunch  float64 `json:"sigma_launch"`
+}
+
+// Noise is what an A/A run says of a time that passed without an interval of
+// its own: the slowdown that would be found with 90 % probability.
+type Noise struct {
+	MDE90    float64 `json:"mde90"`
+	Recorded string  `json:"recorded"` // RFC 3339, UTC
+}
+
+// ExitCode is the process's exit status; it does not depend on the format in
+// which the verdict is shown.
+func (v *Verdict) ExitCode() int {
+	switch {
+	case v.Status == Fail:
+		return exit.Fail
+	case v.Status == Pass || v.Status == Warn:
+		return exit.Pass
+	case v.ToolFailure:
+		return exit.Tool
+	}
+	return exit.Inconclusive
+}
+
+// Encode writes the verdict as indented JSON with a final newline.
+func (v *Verdict) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding the verdict: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// maxVerdict bounds a verdict.json.
+const maxVerdict = 64 << 20
+
+// Read reads a verdict.json, strictly.
+func Read(path string) (*Verdict, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxVerdict+1))
+	if err != nil {
+		return nil, err
+	}
+	var v Verdict
+	if err := strictjson.Decode(data, maxVerdict, &v); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if v.Schema != Schema {
+		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", path, v.Schema, Schema)
+	}
+	return &v, nil
+}
+
+// Conclude sets the status of every kernel and of the whole, and counts
+// kernels. It takes the worst kernel; no kernel at all is not a pass. The
+// kernels are put worst first.
+func (v *Verdict) Conclude() {
+	c := &v.Counts
+	for i := range v.Kernels {
+		k := &v.Kernels[i]
+		k.Status = statusOf(k.Findings)
+		c.Kernels++
+		if n := map[State]*int{Unchanged: &c.Unchanged, Changed: &c.Changed, New: &c.New, Gone: &c.Gone}[k.State]; n != nil {
+			*n++
+		}
+		if n := map[Status]*int{Pass: &c.Passed, Warn: &c.Passed, Fail: &c.Failed}[k.Status]; n != nil {
+			*n++
+		} else {
+			c.Undecided++
+		}
+		if i == 0 || worse(k.Status, v.Status) {
+			v.Status = k.Status
+		}
+		for _, f := range k.Findings {
+			v.ToolFailure = v.ToolFailure || f.Tool && f.Status == Inconclusive && f.Severity != Advice
+		}
+	}
+	slices.SortStableFunc(v.Kernels, func(a, b KernelVerdict) int {
+		return cmp.Or(cmp.Compare(rank[b.Status], rank[a.Status]), strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
+	})
+}
+
+// statusOf is the worst of the findings; a kernel without one has not earned
+// a pass. Advice weighs nothing.
+func statusOf(findings []Finding) Status {
+	status, any := NotCompared, false
+	for _, f := range findings {
+		if f.Severity == Advice {
+			continue
+		}
+		s := f.Status
+		if f.Severity == Warns && (s == Fail || s == Inconclusive) {
+			s = Warn
+		}
+		if worse(s, status) {
+			status = s
+		}
+		any = any || s != NotCompared
+	}
+	if !any {
+		return Inconclusive
+	}
+	return status
+}
