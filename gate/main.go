@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(Main()) }
+func main() { os.Exit(gate()) }
 
-// Main runs gate with the process's arguments and streams, and returns its
-// exit status.
-func Main() int {
+// gate is the whole program: it reads the process's arguments, writes to its
+// streams and returns its exit status.
+func gate() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return run(ctx, os.Args, os.Stdout, os.Stderr)

@@ -213,7 +213,7 @@ func (p *Policy) Idle(kernels []string) error {
 	for _, r := range p.Rules {
 		if !slices.ContainsFunc(kernels, r.Matches) {
 			return &yamlfile.Error{File: p.File, Line: r.Line,
-				Msg:  fmt.Sprintf("rule %q matches none of the %d kernels, so it can never fail", r.ID, len(kernels)),
+				Msg:    fmt.Sprintf("rule %q matches none of the %d kernels, so it can never fail", r.ID, len(kernels)),
 				Advice: "kernels: patterns match names such as " + first(kernels)}
 		}
 	}

@@ -5,7 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/printable"
@@ -26,7 +26,7 @@ type Options struct {
 func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 	switch o.Format {
 	case "", "text":
-		return Text(w, v, o)
+		return writeText(w, v, o)
 	case "json":
 		data, err := v.Encode()
 		if err != nil {
@@ -74,26 +74,20 @@ func plural(n int, noun string) string {
 
 // order puts findings worst first and keeps the policy's order among equals.
 func order(findings []verdict.Finding) []verdict.Finding {
-	out := append([]verdict.Finding(nil), findings...)
-	sort.SliceStable(out, func(i, j int) bool { return weight(out[i]) > weight(out[j]) })
-	return out
+	return slices.SortedStableFunc(slices.Values(findings), func(a, b verdict.Finding) int { return weight(b) - weight(a) })
 }
 
 func weight(f verdict.Finding) int {
-	if f.Severity == verdict.Advice {
+	switch {
+	case f.Severity == verdict.Advice:
 		return 0
-	}
-	switch f.Status {
-	case verdict.Fail:
-		if f.Severity == verdict.Warns {
-			return 2
-		}
+	case f.Status == verdict.Fail && f.Severity != verdict.Warns:
 		return 4
-	case verdict.Inconclusive:
+	case f.Status == verdict.Inconclusive:
 		return 3
-	case verdict.Warn:
+	case f.Status == verdict.Fail, f.Status == verdict.Warn:
 		return 2
-	case verdict.Pass:
+	case f.Status == verdict.Pass:
 		return 1
 	}
 	return 0

@@ -15,9 +15,9 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-// Text writes the verdict for a terminal: worst kernel first, a line a
+// writeText writes the verdict for a terminal: worst kernel first, a line a
 // finding, the figures, and the command that leads here again.
-func Text(w io.Writer, v *verdict.Verdict, o Options) error {
+func writeText(w io.Writer, v *verdict.Verdict, o Options) error {
 	t := &text{o: o}
 	for _, k := range v.Kernels {
 		t.kernel(k)
@@ -60,22 +60,18 @@ func (t *text) kernel(k verdict.KernelVerdict) {
 	}
 	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), Clean(k.Name, false), arch, Clean(string(k.State), false))
 	shown := 0
-	for _, group := range grouped(order(k.Findings)) {
-		f := group.first
-		if quiet(f) && !t.o.Verbose {
-			continue
+	for _, g := range grouped(order(k.Findings)) {
+		if !quiet(g.first) || t.o.Verbose {
+			shown++
+			t.finding(g)
 		}
-		shown++
-		t.finding(group)
 	}
 	for _, l := range k.Launches {
 		shown++
 		t.line("  %-12s  launch  %s", Clean(l.Change, false), Clean(launch(l), false))
 	}
 	if k.Detail != "" {
-		for _, l := range strings.Split(strings.TrimRight(Clean(k.Detail, true), "\n"), "\n") {
-			t.line("    %s", l)
-		}
+		t.line("    %s", strings.ReplaceAll(strings.TrimRight(Clean(k.Detail, true), "\n"), "\n", "\n    "))
 	}
 	if shown > 0 {
 		t.line("")
@@ -201,7 +197,7 @@ func visible(f verdict.Finding) string {
 
 // movement is "base → head" with units, or head and reference side by side.
 func movement(f verdict.Finding) string {
-	if f.Head == nil || !f.Head.Known() {
+	if !hasFigure(f) {
 		return ""
 	}
 	head := metric.Show(f.Head.Number, f.Unit)
@@ -238,7 +234,10 @@ func (t *text) figures(v *verdict.Verdict) {
 	}
 	fmt.Fprintln(tw)
 	rows := 0
-	for _, k := range byName(v.Kernels) {
+	kernels := slices.SortedStableFunc(slices.Values(v.Kernels), func(a, b verdict.KernelVerdict) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
+	})
+	for _, k := range kernels {
 		var static evidence.Metrics
 		for _, c := range k.Figures {
 			if c.Case == "" {
@@ -250,7 +249,7 @@ func (t *text) figures(v *verdict.Verdict) {
 				continue
 			}
 			rows++
-			fmt.Fprintf(tw, "%s\t%s", Clean(k.Name, false), dash(Clean(c.Case, false)))
+			fmt.Fprintf(tw, "%s\t%s", Clean(k.Name, false), cmp.Or(Clean(c.Case, false), "—"))
 			for _, col := range columns {
 				fmt.Fprintf(tw, "\t%s", cell(static, c.Metrics, col.metric, col.unit))
 			}
@@ -269,13 +268,6 @@ func (t *text) figures(v *verdict.Verdict) {
 	}
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "—"
-	}
-	return s
-}
-
 func cell(static, metrics evidence.Metrics, name, unit string) string {
 	v := metrics.Get(name)
 	if strings.HasPrefix(name, "ptxas.") {
@@ -285,14 +277,6 @@ func cell(static, metrics evidence.Metrics, name, unit string) string {
 		return "—"
 	}
 	return metric.Show(v.Number, unit)
-}
-
-func byName(kernels []verdict.KernelVerdict) []verdict.KernelVerdict {
-	out := slices.Clone(kernels)
-	slices.SortStableFunc(out, func(a, b verdict.KernelVerdict) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
-	})
-	return out
 }
 
 // evidence says on what the verdict rests.
