@@ -17,7 +17,7 @@ const module = "github.com/kernelgate/gate"
 // earlier lines only. A package that is not written yet may stand here.
 var order = [][]string{
 	{"ptxas", "ncu", "kernels/harness", "strictjson", "atomicfile", "disk"},
-	{"printable", "strictjson"}, {"disk"}, {"command", "yamlfile", "evidence"},
+	{"printable", "strictjson", "exit"}, {"disk"}, {"command", "yamlfile", "evidence"},
 	{"git", "gpu", "identity", "manifest", "toolchain"},
 	{"compare"},
 	{"metric"},
@@ -31,7 +31,8 @@ var order = [][]string{
 	{"judge"},
 	{"explain"},
 	{"report"},
-	{"calibrate", "check"},
+	{"check"},
+	{"calibrate"},
 	{"github", "doctor", "study/live", "study/peers", "study/house"},
 	{"gate"},
 }
