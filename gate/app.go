@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/exit"
-	"github.com/kernelgate/gate/gate/internal/report"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
@@ -119,20 +119,35 @@ func exitCode(err error, stderr io.Writer) int {
 	if errors.As(err, new(exit.Quiet)) {
 		return code
 	}
-	fmt.Fprintf(stderr, "gate: %s\n", report.Clean(err.Error(), true))
+	fmt.Fprintf(stderr, "gate: %s\n", printable.Text(err.Error()))
 	if hint != "" {
-		fmt.Fprintf(stderr, "gate: hint: %s\n", report.Clean(hint, false))
+		fmt.Fprintf(stderr, "gate: hint: %s\n", printable.Line(hint))
 	}
 	return code
 }
 
-// version is the module's, or the commit's when gate was built from a tree.
+// version is the module's release, with the commit that it was built from and
+// that commit's date, as far as the build noted them.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "devel"
+	if !ok {
+		return "unknown"
 	}
-	return info.Main.Version
+	release, commit, date := info.Main.Version, "unknown", "unknown"
+	if release == "" || release == "(devel)" {
+		release = "devel"
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.time":
+			date = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			commit += " with uncommitted changes"
+		}
+	}
+	return fmt.Sprintf("%s (commit %s, %s)", release, commit, date)
 }
 
 // environment is the only place where gate reads it.

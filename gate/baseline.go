@@ -9,8 +9,8 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/project"
-	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/store"
 )
 
@@ -77,8 +77,8 @@ func listBaseline(c *cli.Context) error {
 	fmt.Fprintln(w, "KERNEL\tCASE\tTIER\tCODE\tHOST\tMACHINE\tRECORDED")
 	for _, r := range records {
 		a := r.Address
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%.12s\t%s\t%s\n", report.Clean(r.Provenance.Kernel, false), report.Clean(a.Case, false),
-			r.Tier, a.Code, a.Host, report.Clean(a.Machine, false), report.Clean(r.Provenance.Recorded, false))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%.12s\t%s\t%s\n", printable.Line(r.Provenance.Kernel), printable.Line(a.Case),
+			r.Tier, a.Code, a.Host, printable.Line(a.Machine), printable.Line(r.Provenance.Recorded))
 	}
 	return w.Flush()
 }

@@ -23,7 +23,8 @@ func checkCommand() *cli.Command {
 			"that --base names. Kernels whose machine code and host code are the base's are not measured again;\n" +
 			"on a machine without a GPU, recorded evidence is judged.\n\n" +
 			"Exit status: 0 pass, 1 a policy is broken, 2 usage or an invalid file, 3 a tool failed, 4 inconclusive.",
-		Flags:  append(commonFlags(), outputFlags()...),
+		Flags: append(append(commonFlags(), outputFlags()...),
+			&cli.BoolFlag{Name: "dry-run", Usage: "print the questions, what would answer each, and about how many GPU seconds that takes"}),
 		Action: func(c *cli.Context) error { return runCheck(c, false) },
 	}
 }
@@ -77,6 +78,14 @@ func runCheck(c *cli.Context, record bool) error {
 		return err
 	}
 	o.Record = record
+	if c.Bool("dry-run") {
+		p, err := check.Preview(c.Context, o)
+		screen.clear()
+		if err != nil {
+			return err
+		}
+		return report.WritePreview(c.App.Writer, p, c.String("format"))
+	}
 	v, err := check.Run(c.Context, o)
 	screen.clear()
 	if err != nil {

@@ -3,13 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/doctor"
 	"github.com/kernelgate/gate/gate/internal/exit"
-	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -20,8 +19,8 @@ func doctorCommand() *cli.Command {
 		Description: "The state of GPUs is asked of NVML, and of nvidia-smi where NVML is unavailable;\n" +
 			"GATE_NVML=off asks nvidia-smi alone.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "policy", Value: "policies.yaml", Usage: "the policy `FILE`"},
-			&cli.StringFlag{Name: "store", Value: "kernels/evidence", Usage: "the `FOLDER` of recorded evidence"},
+			&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
+			&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
 			&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH`"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
 		},
@@ -40,12 +39,12 @@ func examine(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
 	r := doctor.Examine(c.Context, doctor.Options{Env: environment, CacheDir: cache, NVCC: c.String("nvcc"),
-		PolicyPath: filepath.Clean(c.String("policy")), StorePath: filepath.Clean(c.String("store")),
-		CheckPolicy: func(path string) error {
-			_, err := policy.Read(path, path)
-			return err
-		}})
+		Dir: dir, Policy: c.String("policy"), Store: c.String("store")})
 	if c.String("format") == "json" {
 		enc := json.NewEncoder(c.App.Writer)
 		enc.SetIndent("", "  ")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/metric"
 )
 
@@ -22,6 +23,9 @@ func schemaCommand() *cli.Command {
 }
 
 func listMetrics(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return exit.Usagef("", "schema metrics takes no argument")
+	}
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "METRIC\tUNIT\tBETTER\tTIER\tMEANING")
 	for _, m := range metric.All() {

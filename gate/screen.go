@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kernelgate/gate/gate/internal/build"
-	"github.com/kernelgate/gate/gate/internal/report"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A screen is standard error while a command works. On a terminal it shows
@@ -35,7 +35,7 @@ func (s *screen) step(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bar != nil {
-		s.bar.Describe(report.Clean(what, false))
+		s.bar.Describe(printable.Line(what))
 		s.bar.Add(1)
 	}
 }
@@ -51,7 +51,7 @@ func (s *screen) built(r build.Result) {
 func (s *screen) announce(notes []string) {
 	s.clear()
 	for _, n := range notes {
-		fmt.Fprintf(s.w, "gate: note: %s\n", report.Clean(n, false))
+		fmt.Fprintf(s.w, "gate: note: %s\n", printable.Line(n))
 	}
 }
 

@@ -86,6 +86,16 @@ func Run(ctx context.Context, o Options) (*verdict.Verdict, error) {
 	return v, nil
 }
 
+// Preview says what Run would ask and measure, and measures nothing.
+func Preview(ctx context.Context, o Options) (plan.Preview, error) {
+	r, err := open(ctx, o)
+	if err != nil {
+		return plan.Preview{}, err
+	}
+	defer r.project.Close()
+	return r.asked.Preview(r.ledger), nil
+}
+
 // open builds both sides, asks the policy's questions, and reads what is
 // recorded.
 func open(ctx context.Context, o Options) (*run, error) {

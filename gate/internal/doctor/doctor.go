@@ -11,7 +11,7 @@ import (
 )
 
 // schema names the form of a Report in JSON.
-const schema = "gate.doctor/1"
+const schema = "gate/doctor/v1"
 
 // A state is what was found.
 type state string
@@ -26,13 +26,13 @@ const (
 
 // Options says what to look at.
 type Options struct {
-	Env         func(string) string     // the environment; nil is an empty one
-	NVCC        string                  // the user's flag, "" when not given
-	CacheDir    string                  // gate's cache
-	PolicyPath  string                  // policies.yaml
-	StorePath   string                  // a folder or URL
-	CheckPolicy func(path string) error // reads the policy file
-	LockDir     string                  // "" is gpu.LockDir
+	Env      func(string) string // the environment; nil is an empty one
+	NVCC     string              // the user's flag, "" when not given
+	CacheDir string              // gate's cache
+	Dir      string              // where the command was started
+	Policy   string              // the user's flag, "" for the one that gate check reads
+	Store    string              // the user's flag, "" for the policy's
+	LockDir  string              // "" is gpu.LockDir
 }
 
 // A check is one thing that gate uses.
@@ -86,7 +86,7 @@ func Examine(ctx context.Context, o Options) Report {
 	cuda := o.compiler(ctx, &r)
 	o.profilers(ctx, &r, cuda)
 	o.gpus(ctx, &r, cuda)
-	r.add(o.policy(), o.store(), o.cache())
+	r.add(o.policy(ctx), o.store(ctx), o.cache())
 	o.programs(ctx, &r)
 	return r
 }

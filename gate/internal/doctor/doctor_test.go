@@ -24,6 +24,12 @@ const (
 	smiRow = "0, " + uuid + ", NVIDIA H200, 580.159.03, 00000000:0F:00.0, 9.0, Disabled, Enabled, 700.00, 77.00, 30, 345, 3201, 1980, 3201, 143771, 0, 0, 0x0000000000000001\n"
 )
 
+const goodPolicy = `version: 1
+kernels: kernels/**/kernel.yaml
+store: store
+rules: [{id: spills, metric: ptxas.spill_bytes, limit: 0}]
+`
+
 // A machine is a folder of fake programs and files.
 type machine struct {
 	t   *testing.T
@@ -36,14 +42,15 @@ func newMachine(t *testing.T) machine {
 	m := machine{t, t.TempDir()}
 	for name, text := range map[string]string{
 		"cuda/bin/nvcc": banner, "cuda/bin/ptxas": banner, "cuda/bin/cuobjdump": banner,
-		"bin/g++": "g++ (Debian 12.2.0-14+deb12u1) 12.2.0\n", "bin/git": "git version 2.39.5\n",
+		"bin/g++": "g++ (Debian 12.2.0-14+deb12u1) 12.2.0\n",
 		"bin/ncu": "Version 2025.3.1.0 (build 36398880) (public-release)\n", "bin/compute-sanitizer": "Version 2025.3.1.0 (build 36398880)\n",
 		"bin/python3": "Python 3.11.2\n",
 	} {
 		m.program(name, "cat <<'EOF'\n"+text+"EOF\n")
 	}
+	m.program("bin/git", "[ \"$1\" != --version ] && exec /usr/bin/git \"$@\"\necho git version 2.39.5\n")
 	m.smi(smiRow, uuid+", 4711, /opt/other, job, 512\n")
-	m.write("policies.yaml", "version: 1\n", 0o644)
+	m.write("policies.yaml", goodPolicy, 0o644)
 	m.write("store/evidence.json", "{}", 0o644)
 	return m
 }
@@ -87,7 +94,7 @@ func (m machine) examine(change func(*Options)) Report {
 		Env: func(name string) string {
 			return map[string]string{"PATH": m.path("bin"), "CUDA_HOME": m.path("cuda")}[name]
 		},
-		CheckPolicy: func(string) error { return nil }, CacheDir: m.path("cache"), PolicyPath: m.path("policies.yaml"), StorePath: m.path("store"), LockDir: m.path("locks"),
+		Dir: m.dir, CacheDir: m.path("cache"), Policy: m.path("policies.yaml"), LockDir: m.path("locks"),
 	}
 	if change != nil {
 		change(&o)
@@ -162,17 +169,19 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 			m.smi(strings.ReplaceAll(smiRow, "580.159.03", "570.86.10"), "")
 			return nil
 		}},
-		{"no policy", "policy", missing, "does not exist", "gate init", true, func(m machine) func(*Options) { m.remove("policies.yaml"); return nil }},
-		{"policy is wrong", "policy", broken, "policies.yaml:3: unknown key", "correct", true, func(m machine) func(*Options) {
-			return func(o *Options) {
-				o.CheckPolicy = func(string) error { return errors.New("policies.yaml:3: unknown key") }
-			}
+		{"no policy", "policy", missing, "does not exist", "gate schema metrics", true, func(m machine) func(*Options) { m.remove("policies.yaml"); return nil }},
+		{"policy is wrong", "policy", broken, `policies.yaml:2: unknown key "kernel"`, "correct", true, func(m machine) func(*Options) {
+			m.write("policies.yaml", strings.Replace(goodPolicy, "kernels:", "kernel:", 1), 0o644)
+			return nil
 		}},
-		{"policy is a folder", "policy", broken, "is no file", "", true, func(m machine) func(*Options) { return func(o *Options) { o.PolicyPath = m.path("store") } }},
+		{"the store of a policy that is wrong", "store", unknown, "cannot be read", "", true, func(m machine) func(*Options) {
+			m.write("policies.yaml", "version: 1\n", 0o644)
+			return nil
+		}},
+		{"policy is a folder", "policy", broken, "is not a file", "", true, func(m machine) func(*Options) { return func(o *Options) { o.Policy = m.path("store") } }},
 		{"no store", "store", missing, "does not exist", "gate baseline record", true, func(m machine) func(*Options) { m.remove("store"); return nil }},
 		{"store is empty", "store", missing, "is empty", "gate baseline record", true, func(m machine) func(*Options) { m.remove("store/evidence.json"); return nil }},
-		{"store is a file", "store", broken, "", "", true, func(m machine) func(*Options) { return func(o *Options) { o.StorePath = m.path("policies.yaml") } }},
-		{"store is far away", "store", unknown, "was not asked", "gate baseline list", true, func(m machine) func(*Options) { return func(o *Options) { o.StorePath = "s3://user:secret@bucket/x" } }},
+		{"store is a file", "store", broken, "", "", true, func(m machine) func(*Options) { return func(o *Options) { o.Store = "policies.yaml" } }},
 		{"cache cannot be made", "cache", broken, "", "GATE_CACHE", true, func(m machine) func(*Options) {
 			return func(o *Options) { o.CacheDir = m.path("bin/g++/cache") }
 		}},

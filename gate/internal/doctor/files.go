@@ -1,48 +1,73 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/project"
 )
 
-func (o Options) policy() check {
-	c := check{Name: "policy", Without: "nothing can be judged: gate check ends with exit code 2", Fix: "gate init"}
-	info, err := os.Stat(o.PolicyPath)
+// project is what gate check would read here.
+func (o Options) project() project.Options { return project.Options{Dir: o.Dir, Policy: o.Policy} }
+
+func (o Options) policy(ctx context.Context) check {
+	c := check{Name: "policy", Without: "nothing can be judged: gate check ends with exit code 2", Fix: "write one: the README shows how, and `gate schema metrics` lists what a rule can name"}
+	_, path, name, err := project.Find(ctx, o.project())
+	if err != nil {
+		return c.is(broken, err.Error())
+	}
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return c.is(missing, o.PolicyPath+" does not exist")
+		return c.is(missing, path+" does not exist")
 	case err != nil:
 		return c.is(broken, err.Error())
 	case !info.Mode().IsRegular():
-		return c.is(broken, o.PolicyPath+" is no file")
+		return c.is(broken, path+" is not a file")
 	}
-	if err := o.CheckPolicy(o.PolicyPath); err != nil {
-		c.Fix = "correct " + o.PolicyPath
+	if _, err := policy.Read(path, name); err != nil {
+		c.Fix = "correct " + path
 		return c.is(broken, err.Error())
 	}
-	return c.is(fine, o.PolicyPath)
+	return c.is(fine, path)
 }
 
-func (o Options) store() check {
+// storePath is the user's, else that of the policy; "" where there is none to
+// read.
+func (o Options) storePath(ctx context.Context) string {
+	if o.Store != "" {
+		if filepath.IsAbs(o.Store) {
+			return o.Store
+		}
+		return filepath.Join(o.Dir, o.Store)
+	}
+	root, path, name, err := project.Find(ctx, o.project())
+	if err != nil {
+		return ""
+	}
+	p, err := policy.Read(path, name)
+	if err != nil {
+		return ""
+	}
+	return project.StoreDir(root, p)
+}
+
+func (o Options) store(ctx context.Context) check {
 	c := check{
 		Name:    "store",
 		Without: "no recorded evidence: without a GPU every kernel is inconclusive, with one all are measured anew",
 		Fix:     "gate baseline record, on a machine with a GPU",
 	}
-	path := o.StorePath
-	if u, err := url.Parse(path); err == nil && strings.Contains(path, "://") {
-		if u.Scheme != "file" {
-			c.Fix = "gate baseline list asks it"
-			return c.is(unknown, u.Redacted()+" is elsewhere and was not asked")
-		}
-		path = u.Path
+	path := o.storePath(ctx)
+	if path == "" {
+		return c.is(unknown, "the policy that names it cannot be read")
 	}
 	switch inside, err := os.ReadDir(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -64,7 +89,7 @@ func (o Options) cache() check {
 		return c.is(broken, fmt.Sprintf("%s cannot be written: %v", dir, err))
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return c.is(broken, dir+" is no folder")
+		return c.is(broken, dir+" is not a folder")
 	}
 	return c.is(fine, o.CacheDir)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -9,15 +8,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // WriteCalibration renders a calibration in one format.
 func WriteCalibration(w io.Writer, c *verdict.Calibration, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(c)
+		return writeJSON(w, c)
 	}
 	var b strings.Builder
 	calibrationTable(&b, c)
@@ -27,15 +25,15 @@ func WriteCalibration(w io.Writer, c *verdict.Calibration, format string) error 
 			gateable++
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s\n", subject(k), Clean(k.Reason, false))
+		fmt.Fprintf(&b, "%s: %s\n", subject(k), printable.Line(k.Reason))
 		for _, r := range k.Remedies {
 			fmt.Fprintf(&b, "    would help: %s\n", r)
 		}
 	}
 	for _, n := range c.Notes {
-		fmt.Fprintf(&b, "note: %s\n", Clean(n, false))
+		fmt.Fprintf(&b, "note: %s\n", printable.Line(n))
 	}
-	fmt.Fprintf(&b, "machine: %s (%s)\n", Clean(c.Description, false), Clean(c.Machine, false))
+	fmt.Fprintf(&b, "machine: %s (%s)\n", printable.Line(c.Description), printable.Line(c.Machine))
 	fmt.Fprintf(&b, "run: %d blocks of 8 launches, %d discarded; a launch of all kernels takes %.2f s\n", c.Blocks, c.Discarded, c.ProcessSeconds)
 	budget := time.Duration(c.BudgetSeconds * float64(time.Second))
 	fmt.Fprintf(&b, "budget: %s pays for %d pairs; questions of a change to all of them: %d\n", budget, c.BudgetPairs, c.Tests)
@@ -46,7 +44,7 @@ func WriteCalibration(w io.Writer, c *verdict.Calibration, format string) error 
 
 func subject(k verdict.Calibrated) string {
 	words := []string{k.Kernel, k.Case, string(k.CacheState)}
-	return Clean(strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " "), false)
+	return printable.Line(strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " "))
 }
 
 // calibrationTable prints a line for every kernel that was timed.
@@ -66,7 +64,7 @@ func calibrationTable(w io.Writer, c *verdict.Calibration) {
 			mde = fmt.Sprintf("%.2f %%", 100**f.MDE90)
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.2f %%\t%.2f %%\t%.0f %%\t%.2f\t%s\t%s\t%.2f %%\t%d\t%.1f ms\n",
-			Clean(k.Kernel, false), Clean(k.Arch, false), Clean(k.Case, false), Clean(string(k.CacheState), false),
+			printable.Line(k.Kernel), printable.Line(k.Arch), printable.Line(k.Case), printable.Line(string(k.CacheState)),
 			100*f.SigmaLaunch, 100*f.SigmaBatch, 100*f.BetweenShare, f.Autocorrelation, modes, mde, 100*k.Limits.Detect, f.NeedPairs, 1e3*k.TimedSeconds)
 	}
 	tw.Flush()

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -36,15 +35,6 @@ func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 		return err
 	}
 	return fmt.Errorf("there is no format %q: known are %s", o.Format, strings.Join(Formats, ", "))
-}
-
-// Clean makes text from outside safe to print; lines says whether it may have
-// several.
-func Clean(s string, lines bool) string {
-	if lines {
-		return printable.Text(s)
-	}
-	return printable.Line(s)
 }
 
 // headline says in one line what the run came to.

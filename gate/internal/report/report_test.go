@@ -172,37 +172,6 @@ func TestTextGoldens(t *testing.T) {
 	}
 }
 
-// TestNoTextReachesTheTerminalRaw: no character of a name moves the cursor,
-// changes a colour or the direction, or adds a line or a column.
-func TestNoTextReachesTheTerminalRaw(t *testing.T) {
-	for _, o := range []Options{{}, {Verbose: true}} {
-		text := render(t, verdicts()["hostile"], o)
-		for _, bad := range []string{"\x1b", "\r", "\u202e", "\u200b", "\u2066", "\u2028", "\x00", "\xff", "\uFFFD"} {
-			if strings.Contains(text, bad) {
-				t.Errorf("%q is printed", bad)
-			}
-		}
-		for _, line := range strings.Split(text, "\n") {
-			if strings.HasPrefix(line, "PASS") {
-				t.Errorf("a name forges the line %q", line)
-			}
-		}
-	}
-	for _, c := range []struct {
-		in, name, lines string
-	}{
-		{"plain µ → 1", "plain µ → 1", "plain µ → 1"}, {"a\tb\nc", `a\u0009b\u000ac`, "a\tb\nc"}, {"a\r\n", `a\u000d\u000a`, `a\u000d` + "\n"},
-		{"\x1b[0m", `\u001b[0m`, `\u001b[0m`}, {"a\xffb", `a\ufffdb`, `a\ufffdb`}, {"\u00ad\ufeff", `\u00ad\ufeff`, `\u00ad\ufeff`}, {"\x7f\u009b", `\u007f\u009b`, `\u007f\u009b`},
-	} {
-		if got := Clean(c.in, false); got != c.name {
-			t.Errorf("%q as a name is %q, want %q", c.in, got, c.name)
-		}
-		if got := Clean(c.in, true); got != c.lines {
-			t.Errorf("%q as lines is %q, want %q", c.in, got, c.lines)
-		}
-	}
-}
-
 // TestColourIsAllThatColourAdds: without its escapes, the coloured text is the
 // plain one.
 func TestColourIsAllThatColourAdds(t *testing.T) {

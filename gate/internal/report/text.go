@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -25,9 +26,9 @@ func writeText(w io.Writer, v *verdict.Verdict, o Options) error {
 	t.figures(v)
 	t.evidence(v)
 	for _, n := range v.Notes {
-		t.line("note: %s", Clean(n, false))
+		t.line("note: %s", printable.Line(n))
 	}
-	t.line("reproduce: %s", Clean(v.Reproduce, false))
+	t.line("reproduce: %s", printable.Line(v.Reproduce))
 	t.line("%s: %s", t.paint(v.Status.String(), v.Status), headline(v))
 	_, err := w.Write(t.out.Bytes())
 	return err
@@ -54,11 +55,11 @@ func (t *text) paint(s string, status verdict.Status) string {
 }
 
 func (t *text) kernel(k verdict.KernelVerdict) {
-	arch := Clean(k.Arch, false)
+	arch := printable.Line(k.Arch)
 	if k.State == verdict.Gone {
 		arch = "—"
 	}
-	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), Clean(k.Name, false), arch, Clean(string(k.State), false))
+	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), printable.Line(k.Name), arch, printable.Line(string(k.State)))
 	shown := 0
 	for _, g := range grouped(order(k.Findings)) {
 		if !quiet(g.first) || t.o.Verbose {
@@ -68,10 +69,10 @@ func (t *text) kernel(k verdict.KernelVerdict) {
 	}
 	for _, l := range k.Launches {
 		shown++
-		t.line("  %-12s  launch  %s", Clean(l.Change, false), Clean(launch(l), false))
+		t.line("  %-12s  launch  %s", printable.Line(l.Change), printable.Line(launch(l)))
 	}
 	if k.Detail != "" {
-		t.line("    %s", strings.ReplaceAll(strings.TrimRight(Clean(k.Detail, true), "\n"), "\n", "\n    "))
+		t.line("    %s", strings.ReplaceAll(strings.TrimRight(printable.Text(k.Detail), "\n"), "\n", "\n    "))
 	}
 	if shown > 0 {
 		t.line("")
@@ -154,18 +155,18 @@ func (t *text) finding(g group) {
 	}
 	where := ""
 	if len(parts) > 0 {
-		where = "  " + Clean(strings.Join(parts, "  "), false)
+		where = "  " + printable.Line(strings.Join(parts, "  "))
 	}
-	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), shade), Clean(strings.Join(g.rules, ", "), false), where)
-	t.line("                %s", Clean(f.Reason, false))
+	t.line("  %s  %s%s", t.paint(fmt.Sprintf("%-12s", word), shade), printable.Line(strings.Join(g.rules, ", ")), where)
+	t.line("                %s", printable.Line(f.Reason))
 	if seen := visible(f); seen != "" {
-		t.line("                %s", Clean(seen, false))
+		t.line("                %s", printable.Line(seen))
 	}
 	if f.Interval != nil && f.Interval.Modes != nil {
 		t.line("                %s", modes(f.Interval.Modes))
 	}
 	if f.Hint != "" {
-		t.line("                hint: %s", Clean(f.Hint, false))
+		t.line("                hint: %s", printable.Line(f.Hint))
 	}
 }
 
@@ -249,7 +250,7 @@ func (t *text) figures(v *verdict.Verdict) {
 				continue
 			}
 			rows++
-			fmt.Fprintf(tw, "%s\t%s", Clean(k.Name, false), cmp.Or(Clean(c.Case, false), "—"))
+			fmt.Fprintf(tw, "%s\t%s", printable.Line(k.Name), cmp.Or(printable.Line(c.Case), "—"))
 			for _, col := range columns {
 				fmt.Fprintf(tw, "\t%s", cell(static, c.Metrics, col.metric, col.unit))
 			}
@@ -289,7 +290,7 @@ func (t *text) evidence(v *verdict.Verdict) {
 		if m.Newest != m.Oldest {
 			when = m.Oldest + " to " + m.Newest
 		}
-		t.line("machine: %s (%s), evidence from %s", Clean(m.Description, false), Clean(m.Key, false), Clean(when, false))
+		t.line("machine: %s (%s), evidence from %s", printable.Line(m.Description), printable.Line(m.Key), printable.Line(when))
 	}
 	t.line("%s", sides(v))
 }
@@ -303,9 +304,9 @@ func sides(v *verdict.Verdict) string {
 		}
 	}
 	if v.Base.Commit == "" {
-		return head + "; base: none (" + Clean(v.Base.Why, false) + ")"
+		return head + "; base: none (" + printable.Line(v.Base.Why) + ")"
 	}
-	return fmt.Sprintf("%s; base: %s (%s)", head, abbreviate(v.Base.Commit), Clean(v.Base.How, false))
+	return fmt.Sprintf("%s; base: %s (%s)", head, abbreviate(v.Base.Commit), printable.Line(v.Base.How))
 }
 
-func abbreviate(commit string) string { return Clean(commit[:min(12, len(commit))], false) }
+func abbreviate(commit string) string { return printable.Line(commit[:min(12, len(commit))]) }
