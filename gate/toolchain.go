@@ -40,7 +40,7 @@ func installToolchain(c *cli.Context) error {
 			return nil
 		}
 	}
-	tc, err := toolchain.Install(c.Context, toolchain.InstallOptions{CacheDir: cache, Python: c.String("python"), Env: environment,
+	tc, err := toolchain.Install(c.Context, toolchain.InstallOptions{Options: toolchain.Options{CacheDir: cache, Env: environment}, Python: c.String("python"),
 		Progress: func(line string) { fmt.Fprintf(c.App.ErrWriter, "gate: %s\n", line) }})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,7 +55,7 @@ func (e *CompileError) Error() string {
 }
 
 // An EntryError is a kernel.yaml whose patterns do not fit the code.
-type EntryError struct{ Kernel, File, Msg string }
+type EntryError struct{ File, Msg string }
 
 func (e *EntryError) Error() string { return fmt.Sprintf("%s: %s", e.File, e.Msg) }
 
@@ -113,6 +114,9 @@ func (b *Builder) Build(ctx context.Context, root string, kernels []*manifest.Ke
 			defer func() { <-slots }()
 			r := &results[i]
 			r.Artifact, r.Err = b.one(ctx, root, r.Kernel, r.Arch)
+			if err := r.Err; err != nil && !blames(err) {
+				r.Err = fmt.Errorf("building %s: %w", r.Kernel.Name, err)
+			}
 			if b.OnDone != nil {
 				b.OnDone(*r)
 			}
@@ -130,16 +134,23 @@ func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch
 	places := b.places(root)
 	request, err := b.requestKey(places, k, arch)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		return nil, err
 	}
-	if a := b.lookup(places, request); a != nil {
-		return b.selectEntries(a, k)
+	o := b.lookup(places, request)
+	if o == nil {
+		o, err = b.compile(ctx, places, request, k, arch)
 	}
-	object, err := b.compile(ctx, places, request, k, arch)
 	if err != nil {
 		return nil, err
 	}
-	return b.selectEntries(object, k)
+	return o.artifact(k)
+}
+
+// blames holds for an error that is the kernel's fault and says so by itself.
+func blames(err error) bool {
+	var compile *CompileError
+	var entry *EntryError
+	return errors.As(err, &compile) || errors.As(err, &entry)
 }
 
 // places are the folders that differ between trees and machines although

@@ -31,38 +31,38 @@ const maxOutput = 64 << 20
 func (b *Builder) compile(ctx context.Context, p places, request string, k *manifest.Kernel, arch string) (*object, error) {
 	tmp, err := os.MkdirTemp(filepath.Join(b.Cache, "tmp"), "nvcc-")
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		return nil, err
 	}
 	defer os.RemoveAll(tmp)
 	args := b.arguments(k, arch, tmp)
 	output, status, err := b.nvcc(ctx, k.Dir, args)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		return nil, err
 	}
 	if status != 0 {
 		return nil, &CompileError{Kernel: k.Name, Output: p.shorten(output)}
 	}
 	meta, err := b.identify(k, arch, tmp, args)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		return nil, err
 	}
 	files, names, err := b.inputs(ctx, p, k, arch, tmp)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(tmp, "ptxas.log"), output, 0o644); err != nil {
 		return nil, err
 	}
 	key := objectKey(request, files)
 	if err := b.publish(tmp, key, meta); err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		return nil, err
 	}
 	if err := b.remember(request, deps{Files: files, Names: names, Object: key}); err != nil {
 		return nil, err
 	}
 	o := b.openObject(key)
 	if o == nil {
-		return nil, fmt.Errorf("building %s: the object that was just stored cannot be read", k.Name)
+		return nil, errors.New("the object that was just stored cannot be read")
 	}
 	return o, nil
 }
@@ -207,21 +207,22 @@ func (b *Builder) identify(k *manifest.Kernel, arch, tmp string, args []string) 
 		hosts = append(hosts, hex.EncodeToString(sum[:]))
 	}
 	m.HostID = identity.Combine(hosts...)
-	entries, err := entriesOf(tmp, m.Cubins)
+	cubins, err := readCubins(tmp, m.Cubins)
 	if err != nil {
 		return nil, err
 	}
-	m.Entries = entries
-	selected, err := pick(k, entries)
+	for _, c := range cubins {
+		for _, e := range c.Entries {
+			m.Entries = append(m.Entries, e)
+		}
+	}
+	slices.Sort(m.Entries)
+	selected, err := pick(k, m.Entries)
 	if err != nil {
 		return nil, err
 	}
-	id, err := codeID(tmp, m.Cubins, selected)
-	if err != nil {
-		return nil, err
-	}
-	m.Code[strings.Join(selected, "\n")] = id
-	return m, nil
+	m.Code[strings.Join(selected, "\n")], err = codeID(cubins, selected)
+	return m, err
 }
 
 // hostFlags are the flags that decide what the host code does behind the

@@ -5,9 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/disk"
@@ -105,14 +106,9 @@ func (b *Builder) remember(request string, set deps) error {
 
 // objectKey addresses the object by everything that went into it.
 func objectKey(request string, files map[string]string) string {
-	names := make([]string, 0, len(files))
-	for n := range files {
-		names = append(names, n)
-	}
-	sort.Strings(names)
 	h := sha256.New()
 	fmt.Fprintln(h, request)
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(h, "%s %s\n", n, files[n])
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -2,12 +2,12 @@ package build
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -44,22 +44,27 @@ func (b *Builder) openObject(key string) *object {
 	return o
 }
 
-// selectEntries narrows an object to the entries of one kernel: two kernels
-// can share a source and differ only in which of its functions are theirs.
-func (b *Builder) selectEntries(o *object, k *manifest.Kernel) (*Artifact, error) {
+// artifact narrows an object to the entries of one kernel: two kernels can
+// share a source and differ only in which of its functions are theirs.
+func (o *object) artifact(k *manifest.Kernel) (*Artifact, error) {
 	selected, err := pick(k, o.meta.Entries)
 	if err != nil {
 		return nil, err
 	}
 	id, ok := o.meta.Code[strings.Join(selected, "\n")]
 	if !ok {
-		if id, err = codeID(o.dir, o.meta.Cubins, selected); err != nil {
-			return nil, fmt.Errorf("building %s: %w", k.Name, err)
+		cubins, err := readCubins(o.dir, o.meta.Cubins)
+		if err != nil {
+			return nil, err
+		}
+		if id, err = codeID(cubins, selected); err != nil {
+			return nil, err
 		}
 	}
 	return &Artifact{
-		Arch: o.meta.Arch, Identity: evidence.Identity{Code: id, Host: o.meta.HostID},
-		Entries: selected, Rest: others(o.meta.Entries, selected), Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
+		Arch: o.meta.Arch, Identity: evidence.Identity{Code: id, Host: o.meta.HostID}, Entries: selected,
+		Rest:    slices.DeleteFunc(slices.Clone(o.meta.Entries), func(e string) bool { return slices.Contains(selected, e) }),
+		Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
 		Command: o.meta.Command, Compiler: o.meta.Compiler, Cached: o.cached,
 	}, nil
 }
@@ -68,35 +73,22 @@ func (b *Builder) selectEntries(o *object, k *manifest.Kernel) (*Artifact, error
 // match one, because a pattern that matches nothing gates nothing.
 func pick(k *manifest.Kernel, entries []string) ([]string, error) {
 	if len(entries) == 0 {
-		return nil, &EntryError{k.Name, k.File, "the sources hold no __global__ function"}
+		return nil, &EntryError{k.File, "the sources hold no __global__ function"}
 	}
 	if len(k.Entries) == 0 {
 		return entries, nil
 	}
-	chosen := map[string]bool{}
+	var chosen []string
 	for i, pattern := range k.Entries {
-		hit := false
-		for _, e := range entries {
-			if matchEntry(pattern, e) {
-				chosen[e], hit = true, true
-			}
-		}
-		if !hit {
-			line := k.Lines[fmt.Sprintf("entries[%d]", i)]
-			return nil, &EntryError{k.Name, fmt.Sprintf("%s:%d", k.File, line),
+		matches := slices.DeleteFunc(slices.Clone(entries), func(e string) bool { return !matchEntry(pattern, e) })
+		if len(matches) == 0 {
+			return nil, &EntryError{fmt.Sprintf("%s:%d", k.File, k.Lines[fmt.Sprintf("entries[%d]", i)]),
 				fmt.Sprintf("entries: %q matches no __global__ function; there are %s", pattern, strings.Join(baseNames(entries), ", "))}
 		}
+		chosen = append(chosen, matches...)
 	}
-	var out []string
-	for e := range chosen {
-		out = append(out, e)
-	}
-	sort.Strings(out)
-	return out, nil
-}
-
-func others(all, selected []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(e string) bool { return slices.Contains(selected, e) })
+	slices.Sort(chosen)
+	return slices.Compact(chosen), nil
 }
 
 func matchEntry(pattern, mangled string) bool {
@@ -125,7 +117,7 @@ func baseNames(entries []string) []string {
 	for _, e := range entries {
 		names = append(names, baseName(e))
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
@@ -145,34 +137,13 @@ func readCubins(dir string, names []string) ([]*identity.Cubin, error) {
 	return cubins, nil
 }
 
-func entriesOf(dir string, names []string) ([]string, error) {
-	cubins, err := readCubins(dir, names)
-	if err != nil {
-		return nil, err
-	}
-	var entries []string
-	for _, c := range cubins {
-		entries = append(entries, c.Entries...)
-	}
-	sort.Strings(entries)
-	return entries, nil
-}
-
 // codeID identifies the selected entries over all cubins of a kernel.
-func codeID(dir string, names, selected []string) (string, error) {
-	cubins, err := readCubins(dir, names)
-	if err != nil {
-		return "", err
-	}
-	wanted := map[string]bool{}
-	for _, s := range selected {
-		wanted[s] = true
-	}
+func codeID(cubins []*identity.Cubin, selected []string) (string, error) {
 	var ids []string
 	for _, c := range cubins {
 		var mine []string
 		for _, e := range c.Entries {
-			if wanted[e] {
+			if slices.Contains(selected, e) {
 				mine = append(mine, e)
 			}
 		}
@@ -186,7 +157,7 @@ func codeID(dir string, names, selected []string) (string, error) {
 		ids = append(ids, id)
 	}
 	if len(ids) == 0 {
-		return "", fmt.Errorf("no cubin holds the selected entries")
+		return "", errors.New("no cubin holds the selected entries")
 	}
 	return identity.Combine(ids...), nil
 }

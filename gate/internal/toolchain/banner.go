@@ -17,13 +17,12 @@ var (
 	versionLine = regexp.MustCompile(`(?m)^Version ([0-9]+(?:\.[0-9]+){1,3})\b`)
 )
 
-// parseBanner reads the --version text of nvcc, ptxas, cuobjdump or nvdisasm.
+// parseBanner reads the --version text of nvcc, ptxas or cuobjdump.
 func parseBanner(text string) (banner, error) {
-	v := releaseLine.FindStringSubmatch(text)
+	v, b := releaseLine.FindStringSubmatch(text), buildLine.FindStringSubmatch(text)
 	if v == nil {
 		return banner{}, errors.New("its --version has no line \"Cuda compilation tools, release …\"")
 	}
-	b := buildLine.FindStringSubmatch(text)
 	if b == nil {
 		return banner{}, errors.New("its --version has no line \"Build …\"")
 	}
@@ -33,12 +32,12 @@ func parseBanner(text string) (banner, error) {
 // parseToolBanner reads the --version text of any other NVIDIA tool: ncu and
 // compute-sanitizer print a line "Version 2025.3.1.0 (build …)".
 func parseToolBanner(text string) (banner, error) {
-	if b, err := parseBanner(text); err == nil {
-		return b, nil
+	b, err := parseBanner(text)
+	if v := versionLine.FindStringSubmatch(text); err != nil && v != nil {
+		return banner{Version: v[1]}, nil
 	}
-	v := versionLine.FindStringSubmatch(text)
-	if v == nil {
-		return banner{}, errors.New("its --version has no line \"Version …\"")
+	if err != nil {
+		err = errors.New("its --version has no line \"Version …\"")
 	}
-	return banner{Version: v[1]}, nil
+	return b, err
 }

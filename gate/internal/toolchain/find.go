@@ -69,7 +69,11 @@ func (o Options) env(name string) string {
 // compiler decides, whether that compiler works or not.
 func (o Options) findCompiler(ctx context.Context, cache *disk.Answers) (*Toolchain, error) {
 	if o.NVCC != "" {
-		return o.fromFlag(ctx, cache)
+		path := o.lookNamed(o.NVCC)
+		if path == "" {
+			return nil, &UnusableError{What: "nvcc", Source: SourceFlag, Path: o.NVCC, Err: errNotOnPath}
+		}
+		return o.examine(ctx, cache, SourceFlag, path)
 	}
 	if home := o.env("CUDA_HOME"); home != "" {
 		return o.examine(ctx, cache, SourceCUDAHome, filepath.Join(home, "bin", "nvcc"))
@@ -91,14 +95,19 @@ func (o Options) findCompiler(ctx context.Context, cache *disk.Answers) (*Toolch
 	return nil, &NotFoundError{What: "CUDA compiler", Searched: searched, Advice: o.compilerHint()}
 }
 
-func (o Options) fromFlag(ctx context.Context, cache *disk.Answers) (*Toolchain, error) {
-	path := o.NVCC
-	if !strings.Contains(path, "/") {
-		if path = lookPath(path, o.env("PATH")); path == "" {
-			return nil, &UnusableError{What: "nvcc", Source: SourceFlag, Path: o.NVCC, Err: errors.New("no such program on PATH")}
-		}
+var errNotOnPath = errors.New("no such program on PATH")
+
+// lookNamed is the absolute path of a program that the user named, by a path
+// or by a name that is looked up on PATH; "" when it is not there.
+func (o Options) lookNamed(name string) string {
+	if !strings.Contains(name, "/") {
+		return lookPath(name, o.env("PATH"))
 	}
-	return o.examine(ctx, cache, SourceFlag, path)
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "" // there is no current folder
+	}
+	return path
 }
 
 // compilerHint prefers a toolkit that is installed but not announced over a
@@ -112,12 +121,9 @@ func (o Options) compilerHint() string {
 
 // examine asks the compiler at path who it is and looks at what lies around it.
 func (o Options) examine(ctx context.Context, cache *disk.Answers, from Source, path string) (*Toolchain, error) {
+	hint := map[Source]string{SourceCache: installHint}[from]
 	unusable := func(what, path string, err error) error {
-		u := &UnusableError{What: what, Source: from, Path: path, Err: err}
-		if from == SourceCache {
-			u.Advice = installHint
-		}
-		return u
+		return &UnusableError{What: what, Source: from, Path: path, Err: err, Advice: hint}
 	}
 	nvcc, b, err := identify(ctx, cache, path, parseBanner)
 	if err != nil {
@@ -132,9 +138,8 @@ func (o Options) examine(ctx context.Context, cache *disk.Answers, from Source, 
 		Root: filepath.Dir(bin), NVCC: nvcc, Ptxas: ptxas,
 		Version: b.Version, Build: b.Build, PtxasBuild: pb.Build, Source: from,
 	}
-	t.Include, t.Lib = headersAndLibrary(t.Root)
-	t.CuObjDump = besideOrOnPath(bin, "cuobjdump", o.env("PATH"))
-	t.NvDisasm = besideOrOnPath(bin, "nvdisasm", o.env("PATH"))
+	t.Include = headers(t.Root)
+	t.CuObjDump = lookPath("cuobjdump", bin+string(filepath.ListSeparator)+o.env("PATH"))
 	if cicc := filepath.Join(t.Root, "nvvm", "bin", "cicc"); executable(cicc) == nil {
 		t.Cicc = cicc
 		if t.CiccSHA256, err = cache.SHA256(cicc); err != nil {
@@ -153,36 +158,27 @@ func identify(ctx context.Context, cache *disk.Answers, path string, parse func(
 	if err != nil {
 		return "", banner{}, err
 	}
-	text, err := cache.Ask("version", resolved, func() (string, error) { return askVersion(ctx, resolved) }, func(s string) error {
-		_, err := parse(s)
+	var b banner
+	_, err = cache.Ask("version", resolved, func() (string, error) { return askVersion(ctx, resolved) }, func(text string) (err error) {
+		b, err = parse(text)
 		return err
 	})
-	if err != nil {
-		return "", banner{}, err
-	}
-	b, err := parse(text)
 	return resolved, b, err
 }
 
-// headersAndLibrary lists the toolkit's include folders and finds its library
-// folder, in the layouts of the runfile, of PyPI's wheels and of conda.
-func headersAndLibrary(root string) (include []string, lib string) {
-	target := filepath.Join(root, "targets", targetName())
-	for _, base := range []string{root, target} {
+// headers lists the toolkit's include folders, in the layouts of the runfile,
+// of PyPI's wheels and of conda.
+func headers(root string) []string {
+	var list []string
+	for _, base := range []string{root, filepath.Join(root, "targets", targetName())} {
 		for _, sub := range []string{"include", "include/cccl"} {
 			dir, err := resolve(filepath.Join(base, sub))
-			if err == nil && isDir(dir) && !slices.Contains(include, dir) {
-				include = append(include, dir)
-			}
-		}
-		for _, sub := range []string{"lib64", "lib"} {
-			dir := filepath.Join(base, sub)
-			if _, err := os.Stat(filepath.Join(dir, "libcudart_static.a")); err == nil && lib == "" {
-				lib = dir
+			if err == nil && isDir(dir) && !slices.Contains(list, dir) {
+				list = append(list, dir)
 			}
 		}
 	}
-	return include, lib
+	return list
 }
 
 // targetName is the name of the machine's folder under targets/.
@@ -191,13 +187,6 @@ func targetName() string {
 		return "sbsa-linux"
 	}
 	return "x86_64-linux"
-}
-
-func besideOrOnPath(bin, name, path string) string {
-	if beside := filepath.Join(bin, name); executable(beside) == nil {
-		return beside
-	}
-	return lookPath(name, path)
 }
 
 // lookPath finds a program in a PATH-like list. Relative entries are skipped:

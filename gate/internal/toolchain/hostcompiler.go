@@ -10,73 +10,55 @@ import (
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
-// A HostCompiler is the C++ compiler that nvcc works with.
-type HostCompiler struct {
-	Path    string // as found: nvcc goes by the name, and ccache and the like are links
-	Version string // first line of its --version: "g++ (Debian 12.2.0-14+deb12u1) 12.2.0"
-}
-
 const hostHint = "apt-get install g++"
 
-// FindHostCompiler returns the compiler of $NVCC_CCBIN, a program or a folder
-// that holds g++, else the g++ on PATH.
-func FindHostCompiler(ctx context.Context, o Options) (HostCompiler, error) {
+// FindHostCompiler returns the C++ compiler that nvcc works with: that of
+// $NVCC_CCBIN, a program or a folder that holds g++, else the g++ on PATH.
+func FindHostCompiler(ctx context.Context, o Options) (Tool, error) {
 	cache := o.answers()
 	defer cache.Save()
 	return o.findHostCompiler(ctx, cache)
 }
 
-func (o Options) findHostCompiler(ctx context.Context, cache *disk.Answers) (HostCompiler, error) {
-	if named := o.env("NVCC_CCBIN"); named != "" {
-		return o.namedHostCompiler(ctx, cache, named)
-	}
-	path := lookPath("g++", o.env("PATH"))
-	if path == "" {
-		return HostCompiler{}, &NotFoundError{What: "host C++ compiler", Searched: []string{"$NVCC_CCBIN", "g++ on PATH"}, Advice: hostHint}
-	}
-	return askHostCompiler(ctx, cache, SourcePath, path)
-}
-
-func (o Options) namedHostCompiler(ctx context.Context, cache *disk.Answers, named string) (HostCompiler, error) {
-	const source Source = "NVCC_CCBIN"
-	path := named
-	switch {
-	case isDir(named):
-		path = filepath.Join(named, "g++")
-	case !strings.Contains(named, "/"):
-		if path = lookPath(named, o.env("PATH")); path == "" {
-			return HostCompiler{}, &UnusableError{What: "host compiler", Source: source, Path: named, Err: errors.New("no such program on PATH")}
+func (o Options) findHostCompiler(ctx context.Context, cache *disk.Answers) (Tool, error) {
+	path, source := lookPath("g++", o.env("PATH")), SourcePath
+	named := o.env("NVCC_CCBIN")
+	if named != "" {
+		source = "NVCC_CCBIN"
+		if isDir(named) {
+			named = filepath.Join(named, "g++")
 		}
+		path = o.lookNamed(named)
 	}
-	abs, err := filepath.Abs(path)
+	if path == "" && named == "" {
+		return Tool{}, &NotFoundError{What: "host C++ compiler", Searched: []string{"$NVCC_CCBIN", "g++ on PATH"}, Advice: hostHint}
+	}
+	if path == "" {
+		return Tool{}, &UnusableError{What: "host compiler", Source: source, Path: named, Err: errNotOnPath}
+	}
+	version, err := askHostCompiler(ctx, cache, path)
 	if err != nil {
-		return HostCompiler{}, &UnusableError{What: "host compiler", Source: source, Path: path, Err: err}
+		return Tool{}, &UnusableError{What: "host compiler", Source: source, Path: path, Err: err, Advice: hostHint}
 	}
-	return askHostCompiler(ctx, cache, source, abs)
+	return Tool{Path: path, Version: version}, nil
 }
 
-// askHostCompiler keeps the path as found but keys the version by the file
-// behind it.
-func askHostCompiler(ctx context.Context, cache *disk.Answers, from Source, path string) (HostCompiler, error) {
-	unusable := func(err error) error {
-		return &UnusableError{What: "host compiler", Source: from, Path: path, Err: err, Advice: hostHint}
-	}
+// askHostCompiler asks the program by the name it was found by, but remembers
+// the answer for the file that the name leads to.
+func askHostCompiler(ctx context.Context, cache *disk.Answers, path string) (string, error) {
 	if err := executable(path); err != nil {
-		return HostCompiler{}, unusable(err)
+		return "", err
 	}
 	resolved, err := resolve(path)
 	if err != nil {
-		return HostCompiler{}, unusable(err)
+		return "", err
 	}
 	text, err := cache.Ask("version as "+filepath.Base(path), resolved, func() (string, error) { return askVersion(ctx, path) }, hasVersion)
-	if err != nil {
-		return HostCompiler{}, unusable(err)
-	}
-	return HostCompiler{Path: path, Version: printable.First(text)}, nil
+	return printable.First(text), err
 }
 
-// hasVersion wants a digit in the first line, which gcc, clang and the rest
-// all print.
+// hasVersion looks for a digit in the first line, which gcc, clang and the
+// rest all print.
 func hasVersion(text string) error {
 	if !strings.ContainsAny(printable.First(text), "0123456789") {
 		return errors.New("its --version names no version")

@@ -18,10 +18,9 @@ import (
 
 // InstallOptions says where the compiler goes and who fetches it.
 type InstallOptions struct {
-	CacheDir string              // see CacheDir; required
-	Python   string              // the python3 whose pip is used; "" is python3 on PATH
-	Env      func(string) string // the environment; nil is an empty one
-	Progress func(line string)   // told what happens, one line each, without line end; may be nil
+	Options                    // CacheDir is required
+	Python   string            // the python3 whose pip is used; "" is python3 on PATH
+	Progress func(line string) // told what happens, one line each, without line end; may be nil
 }
 
 const (
@@ -94,10 +93,9 @@ func (o InstallOptions) installed(ctx context.Context) (*Toolchain, error) {
 
 // pinnedAt asks the compiler below root and holds its answer against the pin.
 func (o InstallOptions) pinnedAt(ctx context.Context, root string) (*Toolchain, error) {
-	find := Options{Env: o.Env, CacheDir: o.CacheDir}
-	cache := find.answers()
+	cache := o.answers()
 	defer cache.Save()
-	t, err := find.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
+	t, err := o.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
 	if err != nil {
 		return nil, err
 	}
@@ -129,32 +127,20 @@ func (o InstallOptions) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// leftovers are the folders of runs that were killed, or that are at work.
-func (o InstallOptions) leftovers() []string {
-	var list []string
-	entries, _ := os.ReadDir(o.toolchains()) // what cannot be listed cannot be removed
+// removeLeftovers removes the folders of runs that were killed. Only the holder
+// of the lock has such folders, so none is in use; one that cannot be removed
+// only costs room.
+func (o InstallOptions) removeLeftovers() {
+	entries, _ := os.ReadDir(o.toolchains())
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) {
-			list = append(list, filepath.Join(o.toolchains(), e.Name()))
+			os.RemoveAll(filepath.Join(o.toolchains(), e.Name()))
 		}
-	}
-	return list
-}
-
-// removeLeftovers removes what killed runs left behind. Only the holder of the
-// lock has such folders, so none is in use; one that cannot be removed only
-// costs room.
-func (o InstallOptions) removeLeftovers() {
-	for _, dir := range o.leftovers() {
-		os.RemoveAll(dir)
 	}
 }
 
 // sweep removes leftovers unless somebody is at work.
 func (o InstallOptions) sweep() {
-	if len(o.leftovers()) == 0 {
-		return
-	}
 	f, err := disk.OpenLock(o.lockPath(), 0o644)
 	if err != nil {
 		return

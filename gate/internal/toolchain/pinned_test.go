@@ -46,7 +46,7 @@ func TestInstallForReal(t *testing.T) {
 	}
 	cache := t.TempDir()
 	start := time.Now()
-	tc, err := Install(context.Background(), InstallOptions{CacheDir: cache, Env: os.Getenv, Progress: func(s string) { t.Log(s) }})
+	tc, err := Install(context.Background(), InstallOptions{Options: Options{CacheDir: cache, Env: os.Getenv}, Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestInstallForReal(t *testing.T) {
 			t.Errorf("%q: %v\n%s", cmd.Args, err, out)
 		}
 	}
-	for _, tool := range []string{found.CuObjDump, found.NvDisasm} {
+	for _, tool := range []string{found.CuObjDump, filepath.Join(found.Root, "bin/nvdisasm")} {
 		arg := map[bool]string{true: "-sass", false: "-c"}[tool == found.CuObjDump]
 		out, err := exec.Command(tool, arg, filepath.Join(dir, "k.cubin")).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "HMUL2") {

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,12 +89,7 @@ func (o InstallOptions) pip(ctx context.Context, temp, target string) error {
 // pythonWithPip returns a Python that has pip: the user's, else one in a
 // throw-away virtual environment.
 func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string, error) {
-	python := o.Python
-	if python == "" {
-		python = lookPath("python3", o.pathList())
-	} else if !strings.Contains(python, "/") {
-		python = lookPath(python, o.pathList())
-	}
+	python := o.lookNamed(cmp.Or(o.Python, "python3"))
 	if python == "" {
 		return "", &NotFoundError{What: "python3, which fetches the compiler,", Searched: []string{"PATH"}, Advice: pythonHint}
 	}
@@ -126,8 +122,6 @@ func withPip(ctx context.Context, python string) (string, error) {
 	return python, nil
 }
 
-func (o InstallOptions) pathList() string { return Options{Env: o.Env}.env("PATH") }
-
 // pipReads are the variables that pip's configuration consists of.
 var pipReads = []string{
 	"PIP_*", "PYTHON*", "NETRC", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
@@ -138,7 +132,7 @@ var pipReads = []string{
 // run runs Python, passes its lines on as progress and keeps the last of them
 // for the error.
 func (o InstallOptions) run(ctx context.Context, env []string, python string, args ...string) error {
-	env = append([]string{"PATH=" + o.pathList(), "LC_ALL=C.UTF-8"}, env...)
+	env = append([]string{"PATH=" + o.env("PATH"), "LC_ALL=C.UTF-8"}, env...)
 	r, err := command.Command{Path: python, Args: args, Env: env, Pass: pipReads, Limit: installTimeout, Most: pipOutput, Merge: true,
 		Lines: func(s string) { o.say("%s", printable.Line(s)) }}.Run(ctx)
 	if err == nil {

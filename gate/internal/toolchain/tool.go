@@ -12,13 +12,10 @@ import (
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
-// A Tool is an NVIDIA program that gate runs beside the compiler.
+// A Tool is a program that gate runs beside the compiler.
 type Tool struct {
-	Name    string
-	Path    string // as found: the tools of Nsight Compute are scripts that find their files by it
-	Version string // "2025.3.1.0"
-	Build   string // "" for tools that print none
-	Source  Source
+	Path    string // as found: programs find their files, and ccache its compiler, by the name they are called by
+	Version string // "2025.3.1.0", or the first line that says it
 }
 
 // FindTool finds a program such as ncu or compute-sanitizer in $CUDA_HOME/bin,
@@ -34,7 +31,7 @@ func FindTool(ctx context.Context, name string, o Options) (Tool, error) {
 	if err != nil {
 		return Tool{}, &UnusableError{What: name, Source: from, Path: path, Err: err}
 	}
-	return Tool{Name: name, Path: path, Version: b.Version, Build: b.Build, Source: from}, nil
+	return Tool{Path: path, Version: b.Version}, nil
 }
 
 // FindProgram finds any program on PATH and asks it with args for its version,
@@ -48,24 +45,23 @@ func FindProgram(ctx context.Context, o Options, name string, args ...string) (T
 	if err != nil {
 		return Tool{}, &UnusableError{What: name, Source: SourcePath, Path: path, Err: err}
 	}
-	return Tool{Name: name, Path: path, Version: printable.First(text), Source: SourcePath}, nil
+	return Tool{Path: path, Version: printable.First(text)}, nil
 }
 
 func (o Options) lookTool(name string) (string, Source) {
-	if home := o.env("CUDA_HOME"); home != "" {
-		if path := filepath.Join(home, "bin", name); executable(path) == nil {
-			return path, SourceCUDAHome
-		}
-	}
-	if path := lookPath(name, o.env("PATH")); path != "" {
-		return path, SourcePath
-	}
-	usual := []string{"/usr/local/cuda/bin"}
-	versions, _ := filepath.Glob("/opt/nvidia/nsight-compute/[0-9]*") // the pattern is well formed: no error
-	slices.SortFunc(versions, func(a, b string) int { return compareVersions(filepath.Base(b), filepath.Base(a)) })
-	for _, dir := range append(usual, versions...) {
-		if path := filepath.Join(dir, name); executable(path) == nil {
-			return path, SourceDefault
+	usual, _ := filepath.Glob("/opt/nvidia/nsight-compute/[0-9]*") // the pattern is well formed: no error
+	slices.SortFunc(usual, func(a, b string) int { return compareVersions(filepath.Base(b), filepath.Base(a)) })
+	usual = append([]string{"/usr/local/cuda/bin"}, usual...)
+	for _, place := range []struct {
+		source Source
+		list   string
+	}{
+		{SourceCUDAHome, filepath.Join(o.env("CUDA_HOME"), "bin")}, // not absolute, and skipped, where there is none
+		{SourcePath, o.env("PATH")},
+		{SourceDefault, strings.Join(usual, string(filepath.ListSeparator))},
+	} {
+		if path := lookPath(name, place.list); path != "" {
+			return path, place.source
 		}
 	}
 	return "", ""

@@ -11,6 +11,7 @@
 package toolchain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -31,43 +32,30 @@ const (
 
 // A Toolchain is a CUDA compiler that answered, with the files around it.
 type Toolchain struct {
-	Root       string   `json:"root"`                  // folder that holds bin, include and nvvm
-	NVCC       string   `json:"nvcc"`                  // symbolic links resolved
-	Ptxas      string   `json:"ptxas"`                 // beside nvcc
-	Cicc       string   `json:"cicc,omitempty"`        // "" where nvcc keeps it elsewhere
-	Include    []string `json:"include"`               // the toolkit's own include folders, symbolic links resolved
-	Lib        string   `json:"lib,omitempty"`         // folder of libcudart_static.a; "" when there is none
-	CuObjDump  string   `json:"cuobjdump,omitempty"`   // "" when absent
-	NvDisasm   string   `json:"nvdisasm,omitempty"`    // "" when absent
-	Version    string   `json:"version"`               // of nvcc: "13.0.88"
-	Build      string   `json:"build"`                 // of nvcc: "cuda_13.0.r13.0/compiler.36424714_0"
-	PtxasBuild string   `json:"ptxas_build"`           // the same for ptxas, which can be replaced alone
-	CiccSHA256 string   `json:"cicc_sha256,omitempty"` // cicc has no version banner, so its content stands for it
-	Source     Source   `json:"source"`
+	Root       string   // folder that holds bin, include and nvvm
+	NVCC       string   // symbolic links resolved
+	Ptxas      string   // beside nvcc
+	Cicc       string   // "" where nvcc keeps it elsewhere
+	Include    []string // the toolkit's own include folders, symbolic links resolved
+	CuObjDump  string   // "" when absent
+	Version    string   // of nvcc: "13.0.88"
+	Build      string   // of nvcc: "cuda_13.0.r13.0/compiler.36424714_0"
+	PtxasBuild string   // the same for ptxas, which can be replaced alone
+	CiccSHA256 string   // cicc has no version banner, so its content stands for it
+	Source     Source
 
 	// HostCompiler is the C++ compiler that builds pass to nvcc as -ccbin;
 	// without that nvcc takes the gcc that PATH holds at that moment.
-	HostCompiler string `json:"host_compiler,omitempty"`
-	HostVersion  string `json:"host_version,omitempty"` // first line of its --version
+	HostCompiler string
+	HostVersion  string // first line of its --version
 }
 
 // Fingerprint identifies everything that turns sources into code: nvcc, cicc,
 // ptxas and the host compiler. It holds no paths, so that one compiler
 // installed twice has one fingerprint.
 func (t *Toolchain) Fingerprint() string {
-	cicc, host := t.CiccSHA256, t.HostVersion
-	if cicc == "" {
-		cicc = "absent"
-	}
-	if host == "" {
-		host = "absent"
-	}
-	return strings.Join([]string{
-		"nvcc " + t.Version + " " + t.Build,
-		"ptxas " + t.PtxasBuild,
-		"cicc " + cicc,
-		"host " + host,
-	}, "\n")
+	return fmt.Sprintf("nvcc %s %s\nptxas %s\ncicc %s\nhost %s", t.Version, t.Build, t.PtxasBuild,
+		cmp.Or(t.CiccSHA256, "absent"), cmp.Or(t.HostVersion, "absent"))
 }
 
 // A NotFoundError says that no program of that kind is on this machine.
