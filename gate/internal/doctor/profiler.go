@@ -40,7 +40,7 @@ func counters(allowed, known bool) check {
 	c := check{
 		Name:    "performance counters",
 		Without: "ncu ends with ERR_NVGPUCTRPERM: no ncu.* metric is collected",
-		Fix: "run gate with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or open the counters to all users: " +
+		Fix: "run as root, with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or open the counters to all users: " +
 			"echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' >/etc/modprobe.d/nvidia-profiling.conf, then reboot",
 	}
 	switch {
