@@ -34,11 +34,11 @@ var lab struct {
 
 func TestMain(m *testing.M) {
 	testscript.Main(labRun{m}, map[string]func(){
-		"gate":        func() { os.Exit(gate()) },
-		"fakenvcc":    func() { os.Exit(fakeNVCC(os.Args[1:])) },
-		"fakeharness": func() { os.Exit(fakeHarness(os.Args[1:])) },
-		"fakencu":     func() { os.Exit(fakeNCU(os.Args[1:])) },
-		"nvidia-smi":  func() { os.Exit(fakeSMI(os.Args[1:])) },
+		"gate":        func() { packFakes(); os.Exit(gate()) },
+		"fakenvcc":    func() { unpackFakes(); os.Exit(fakeNVCC(os.Args[1:])) },
+		"fakeharness": func() { unpackFakes(); os.Exit(fakeHarness(os.Args[1:])) },
+		"fakencu":     func() { unpackFakes(); os.Exit(fakeNCU(os.Args[1:])) },
+		"nvidia-smi":  func() { unpackFakes(); os.Exit(fakeSMI(os.Args[1:])) },
 	})
 }
 
