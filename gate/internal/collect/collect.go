@@ -88,9 +88,8 @@ func (c *Bench) probe(ctx context.Context) error {
 	if r.Stopped != "" {
 		why = r.Stopped
 	}
-	if events, err := gpu.Xids(ctx); err == nil && len(events) > 0 {
-		last := events[len(events)-1]
-		why += fmt.Sprintf("; the driver's last Xid is %d (%s)", last.Code, last.Text)
+	if xid := gpu.LastXid(); xid != "" {
+		why += "; the driver's last Xid is " + xid
 	}
 	return fmt.Errorf("%w: %s", ErrDevice, why)
 }

@@ -39,7 +39,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 		Unit    string   `json:"unit"`
 		Missing string   `json:"missing"`
 	}
-	if err := strictjson.Decode(data, MaxRecord, &raw); err != nil {
+	if err := strictjson.Fields(data, &raw); err != nil {
 		return err
 	}
 	switch {

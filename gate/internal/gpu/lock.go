@@ -44,19 +44,9 @@ func (h Holder) String() string {
 	return fmt.Sprintf("process %d (%s)", h.PID, h.Command)
 }
 
-// A HeldError says that somebody else measures on the GPU.
-type HeldError struct {
-	UUID   string
-	Holder Holder
-	Waited time.Duration
-}
+var errHeld = errors.New("is in use")
 
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s is in use by %v (waited %v)", e.UUID, e.Holder, e.Waited.Round(time.Second))
-}
-
-// Acquire takes the exclusive lock of a GPU and waits for it up to wait. When
-// somebody else keeps it, the error is a *HeldError.
+// Acquire takes the exclusive lock of a GPU and waits for it up to wait.
 //
 // Every gate on the machine that sees the same /tmp respects it. Containers
 // and services with a /tmp of their own do not, unless LockDir is shared with
@@ -72,8 +62,7 @@ func AcquireIn(ctx context.Context, dir, uuid string, wait time.Duration) (*Lock
 		return nil, fmt.Errorf("lock %s: %w", uuid, err)
 	}
 	start := time.Now()
-	held := &HeldError{UUID: uuid}
-	limited, cancel := context.WithTimeoutCause(ctx, max(wait, leastWait), held)
+	limited, cancel := context.WithTimeoutCause(ctx, max(wait, leastWait), errHeld)
 	defer cancel()
 	err = disk.Lock(limited, f)
 	if err == nil {
@@ -81,9 +70,8 @@ func AcquireIn(ctx context.Context, dir, uuid string, wait time.Duration) (*Lock
 		return &Lock{file: f}, nil
 	}
 	defer f.Close()
-	if errors.Is(err, held) {
-		held.Holder, held.Waited = readHolder(f), time.Since(start)
-		return nil, held
+	if errors.Is(err, errHeld) {
+		return nil, fmt.Errorf("%s %w by %v (waited %v)", uuid, errHeld, readHolder(f), time.Since(start).Round(time.Second))
 	}
 	return nil, fmt.Errorf("lock %s: %w", uuid, err)
 }

@@ -1,11 +1,8 @@
 package gpu
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -51,22 +48,17 @@ func TestProfilingAllowed(t *testing.T) {
 	}
 }
 
-func TestParseXids(t *testing.T) {
-	log := "<4>[  1.0] usb 1-1: new device\n" +
-		"<3>[ 99.5] NVRM: Xid (PCI:0000:0f:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n" +
-		"<3>[100.5] NVRM: Xid (PCI:0000:10:00 GPU-I:03): 94, pid=1, name=evil\x1b[31m, Contained\r\n" +
-		"<3>[100.6] NVRM: Xid (PCI:zz): x, broken\n"
-	got := parseXids(log)
-	if len(got) != 2 || got[0].Code != 79 || got[0].PCI != "0000:0f:00" || got[1].Code != 94 || got[1].PCI != "0000:10:00" {
-		t.Fatalf("got %+v", got)
+func TestLastXid(t *testing.T) {
+	const first, second = "<3>[ 99.5] NVRM: Xid (PCI:0000:0f:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n",
+		"<3>[100.5] NVRM: Xid (PCI:0000:10:00 GPU-I:03): 94, pid=1, name=evil\x1b[31m, Contained\r\n"
+	for _, c := range []struct{ log, want string }{
+		{"", ""}, {"<3>[100.6] NVRM: Xid (PCI:zz): x, broken\n", ""},
+		{"<4>[  1.0] usb 1-1: new device\n" + first, "79 (NVRM: Xid (PCI:0000:0f:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.)"},
+		{first + second + "<4>[200.0] usb 1-1: gone\n", `94 (NVRM: Xid (PCI:0000:10:00 GPU-I:03): 94, pid=1, name=evil\u001b[31m, Contained)`},
+	} {
+		if got := lastXid(c.log); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.log, got, c.want)
+		}
 	}
-	if strings.ContainsRune(got[1].Text, 0x1b) {
-		t.Error("a control character came through")
-	}
-	if many := parseXids(strings.Repeat(log, 1000)); len(many) != maxXids {
-		t.Errorf("kept %d", len(many))
-	}
-	if _, err := Xids(context.Background()); err != nil && !errors.Is(err, ErrUnavailable) {
-		t.Errorf("error %v", err)
-	}
+	LastXid() // where the log cannot be read there is none
 }

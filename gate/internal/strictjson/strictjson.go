@@ -31,6 +31,12 @@ func Decode(data []byte, most int, into any) error {
 	} else if err != nil {
 		return err
 	}
+	return Fields(data, into)
+}
+
+// Fields refuses unknown fields and what follows the value, and nothing else:
+// it is for an UnmarshalJSON, whose part of a value Decode has gone through.
+func Fields(data []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {

@@ -83,7 +83,7 @@ func (o Options) findCompiler(ctx context.Context, cache *disk.Answers) (*Toolch
 	}
 	searched := []string{"--nvcc", "$CUDA_HOME", "PATH"}
 	if o.CacheDir != "" {
-		root, ok, err := Installed(o.CacheDir)
+		root, ok, err := installedRoot(o.CacheDir)
 		if err != nil {
 			return nil, &UnusableError{What: "nvcc", Source: SourceCache, Path: root, Err: err, Advice: installHint}
 		}

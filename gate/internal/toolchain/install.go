@@ -81,7 +81,7 @@ func (o InstallOptions) say(format string, args ...any) {
 
 // installed is the compiler in the cache, if it is whole and is the pinned one.
 func (o InstallOptions) installed(ctx context.Context) (*Toolchain, error) {
-	root, ok, err := Installed(o.CacheDir)
+	root, ok, err := installedRoot(o.CacheDir)
 	if err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func TestInstallConcurrently(t *testing.T) {
 	if n := b.installs(t); n != 1 {
 		t.Errorf("pip installed %d times", n)
 	}
-	if _, ok, err := Installed(b.cache); !ok || err != nil {
+	if _, ok, err := installedRoot(b.cache); !ok || err != nil {
 		t.Errorf("installed: %v, %v", ok, err)
 	}
 }
@@ -181,7 +181,7 @@ func TestInstallAfterKill(t *testing.T) {
 	if len(leftovers(t, b.cache)) == 0 {
 		t.Error("nothing was left behind: the kill came too late to test anything")
 	}
-	if root, ok, err := Installed(b.cache); ok || err != nil {
+	if root, ok, err := installedRoot(b.cache); ok || err != nil {
 		t.Errorf("a killed installation counts as installed: %q, %v", root, err)
 	}
 	b.goAhead(t)
@@ -255,7 +255,7 @@ func TestInstallRefuses(t *testing.T) {
 			if h := hintOf(err); h != c.hint {
 				t.Errorf("hint %q, want %q", h, c.hint)
 			}
-			if _, ok, err := Installed(b.cache); ok || err != nil {
+			if _, ok, err := installedRoot(b.cache); ok || err != nil {
 				t.Errorf("something is installed: %v", err)
 			}
 			if left := leftovers(t, b.cache); len(left) != 0 {

@@ -61,9 +61,9 @@ func installDir(cacheDir string) string {
 // rootIn is the CUDA root inside a folder that pip filled.
 func rootIn(dir string) string { return filepath.Join(dir, "nvidia", "cu13") }
 
-// Installed returns the root of the compiler that Install left in cacheDir.
+// installedRoot returns the root of the compiler that Install left in cacheDir.
 // ok is false when there is none; a damaged one is an error.
-func Installed(cacheDir string) (root string, ok bool, err error) {
+func installedRoot(cacheDir string) (root string, ok bool, err error) {
 	dir := installDir(cacheDir)
 	root = rootIn(dir)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
