@@ -43,8 +43,12 @@ func TestLocksExclude(t *testing.T) {
 	if err := Lock(ctx, two); !errors.Is(err, why) {
 		t.Errorf("waited for a lock that is held: %v", err)
 	}
-	time.AfterFunc(20*time.Millisecond, func() { one.Close() })
-	must(t, Lock(context.Background(), two))
+	closed := make(chan error)
+	time.AfterFunc(20*time.Millisecond, func() { closed <- one.Close() })
+	done := make(chan error)
+	go func() { done <- Lock(context.Background(), two) }()
+	must(t, <-closed)
+	must(t, <-done)
 	try(t, two, true, true) // an exclusive lock becomes a shared one
 	three := open(t, path)
 	try(t, three, true, true)
