@@ -97,15 +97,15 @@ func newKernel(t testing.TB, change func(*manifest.Kernel)) (root string, k *man
 
 func newBuilder(t testing.TB, cache string) *Builder {
 	t.Helper()
-	b, err := New(tools(t), cache, harness(t))
+	b, err := New(tools(t), cache, headerFolder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// harness is a folder that stands for the harness header's.
-func harness(t testing.TB) string {
+// headerFolder is a folder that stands for the harness header's.
+func headerFolder(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "gate.h"), "")
 	return dir
@@ -456,7 +456,7 @@ func TestHeaderMemoryIsBounded(t *testing.T) {
 // cache is warm: every iteration opens the cache as a new process does.
 func BenchmarkUnchanged(b *testing.B) {
 	dir, root := b.TempDir(), b.TempDir()
-	include := harness(b)
+	include := headerFolder(b)
 	var kernels []*manifest.Kernel
 	for i := range 20 {
 		k := &manifest.Kernel{Name: fmt.Sprintf("op/k%02d", i), Dir: filepath.Join(root, fmt.Sprintf("k%02d", i)), Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Flags: []string{"-Iinclude"}}

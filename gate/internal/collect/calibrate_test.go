@@ -43,13 +43,13 @@ func launchesOf(t *testing.T, c *Bench) []string {
 
 func TestCalibrateRunsWholeBlocks(t *testing.T) {
 	c, kept := fake(t, timesOf(""))
-	units := []unit{unit("op/a", "small"), unit("op/b", "small"), unit("op/c", "small"), unit("op/d", "small")}
-	records, err := c.Calibrate(context.Background(), units, 10)
+	units := []unit{of("op/a", "small"), of("op/b", "small"), of("op/c", "small"), of("op/d", "small")}
+	records, err := c.calibrate(context.Background(), units, 10)
 	if err != nil || len(records) != 4 || len(*kept) != 4 {
 		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
 	}
 	for i, r := range records {
-		if r.Provenance.Kernel != units[i].Kernel || r.Tier != evidence.Calibration || r.Failure != nil || len(r.Samples) != 80 || r.AA.Blocks != 10 || len(r.AA.Discarded) != 0 {
+		if r.Provenance.Kernel != units[i].kernel || r.Tier != evidence.Calibration || r.Failure != nil || len(r.Samples) != 80 || r.AA.Blocks != 10 || len(r.AA.Discarded) != 0 {
 			t.Errorf("%s: %d samples, %+v", r.Provenance.Kernel, len(r.Samples), r.AA)
 		}
 		if r.AA.LaunchSeconds <= 0 || math.Abs(r.AA.TimedSeconds/((101.5+99)*8*1e-9)-1) > 1e-9 || !r.Metrics.Get("latency.typical").Known() {
@@ -78,7 +78,7 @@ const throttled = `after=$(echo "$state" | sed 's/"throttle":\[\]/"throttle":["h
 
 func TestCalibrateDiscardsWholeBlocksByTheDevicesWords(t *testing.T) {
 	c, _ := fake(t, timesOf(`if [ $n -ge 5 ] && [ $n -le 12 ]; then `+throttled+`; fi`)) // the first block, and the second attempt at it
-	records, err := c.Calibrate(context.Background(), []unit{unit("op/a", "small")}, 10)
+	records, err := c.calibrate(context.Background(), []unit{of("op/a", "small")}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestCalibrateDiscardsWholeBlocksByTheDevicesWords(t *testing.T) {
 	}
 
 	c, kept := fake(t, timesOf(throttled))
-	_, err = c.Calibrate(context.Background(), []unit{unit("op/a", "small")}, 10)
+	_, err = c.calibrate(context.Background(), []unit{of("op/a", "small")}, 10)
 	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a block: the device slowed itself down: hw_thermal_slowdown") || len(*kept) != 0 {
 		t.Errorf("%v, %d kept", err, len(*kept))
 	}
@@ -109,7 +109,7 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/b", `,"class":"normal"`, "").Replace(errorLine)
 	// The fault comes in the middle of the second block.
 	c, kept := fake(t, timesOf(`case "$*" in *op/b@small*) if [ $n -ge 13 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi;; esac`))
-	records, err := c.Calibrate(context.Background(), []unit{unit("op/a", "small"), unit("op/b", "small")}, 10)
+	records, err := c.calibrate(context.Background(), []unit{of("op/a", "small"), of("op/b", "small")}, 10)
 	if err != nil || len(records) != 2 || len(*kept) != 1 {
 		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
 	}
@@ -122,7 +122,7 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	}
 
 	c, kept = fake(t, timesOf(`touch dead; `+say(configLine, fault, endLine(fault))+`exit 1`))
-	if _, err := c.Calibrate(context.Background(), []unit{unit("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
+	if _, err := c.calibrate(context.Background(), []unit{of("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
 		t.Errorf("a device that is gone: %v, %d kept", err, len(*kept))
 	}
 }
@@ -137,7 +137,7 @@ func TestCalibrateDiscardsABlockThatWasDisturbed(t *testing.T) {
 		}
 		return []gpu.Process{{UUID: "GPU-1", PID: 8, Name: "train"}}, nil
 	}
-	records, err := c.Calibrate(context.Background(), []unit{unit("op/a", "small")}, 10)
+	records, err := c.calibrate(context.Background(), []unit{of("op/a", "small")}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestCalibrateKeepsWhatItHas(t *testing.T) {
 			cancel()
 		}
 	}
-	records, err := c.Calibrate(ctx, []unit{unit("op/a", "small")}, 10)
+	records, err := c.calibrate(ctx, []unit{of("op/a", "small")}, 10)
 	if !errors.Is(err, context.Canceled) || records != nil {
 		t.Errorf("%v, %v", records, err)
 	}
@@ -169,9 +169,9 @@ func TestCalibrateKeepsWhatItHas(t *testing.T) {
 // Two builds of one kernel share launches under names of their own.
 func TestCalibrateTellsArtifactsApart(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
-	a, b := unit("op/a", "small"), unit("op/a", "small")
-	a.Role, b.Role = "sm_90", "sm_90a"
-	records, err := c.Calibrate(context.Background(), []unit{a, b}, 10)
+	a, b := of("op/a", "small"), of("op/a", "small")
+	a.role, b.role = "sm_90", "sm_90a"
+	records, err := c.calibrate(context.Background(), []unit{a, b}, 10)
 	if err != nil || len(records) != 2 || len(records[0].Samples) != 80 || len(records[1].Samples) != 80 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}

@@ -18,11 +18,11 @@ import (
 
 var testOp = &manifest.Op{Name: "op", Tolerance: map[string]float64{"relative_error": 1e-3}}
 
-// unit is a kernel on a case; what the fake harness does goes by its name.
-func unit(kernel, kase string) unit {
+// of is a kernel on a case; what the fake harness does goes by its name.
+func of(kernel, kase string) unit {
 	return unit{kernel: kernel, op: testOp, on: manifest.Case{Name: kase, Dims: []manifest.Dim{{Name: "N", Size: 8}}},
 		artifact: &build.Artifact{Arch: "sm_90", Library: "/lib/" + kernel + ".so", Compiler: "13.0.88"},
-		Address:  evidence.Address{Identity: evidence.Identity{Code: "c", Host: "h"}, Op: "op", Case: kase}}
+		address:  evidence.Address{Identity: evidence.Identity{Code: "c", Host: "h"}, Op: "op", Case: kase}}
 }
 
 // fake is a collector whose harness is a shell script. The script's "device"
@@ -40,7 +40,7 @@ func fake(t *testing.T, script string) (*Bench, *[]*evidence.Record) {
 	return &Bench{program: program, op: func(*manifest.Op) (string, error) { return "/lib/op.so", nil },
 		device: gpu.Device{UUID: "GPU-1", ComputeCapability: "9.0"}, limit: 400 * time.Millisecond,
 		now:  func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) },
-		keep: func(r *evidence.Record, _ map[string][]byte) error { *kept = append(*kept, r); return nil }}, kept
+		keep: func(r *evidence.Record, _ string, _ map[string][]byte) error { *kept = append(*kept, r); return nil }}, kept
 }
 
 // say prints lines of the protocol.
@@ -94,7 +94,7 @@ func TestCheckTellsFailuresApart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			collector, kept := fake(t, c.script) // first: a program is not written while others are started
 			t.Parallel()
-			records, err := collector.Check(context.Background(), []unit{unit("op/k", "small")})
+			records, err := collector.checkUnits(context.Background(), []unit{of("op/k", "small")})
 			if err != nil || len(records) != 1 {
 				t.Fatalf("%d records, %v", len(records), err)
 			}
@@ -120,7 +120,7 @@ func TestCheckTellsFailuresApart(t *testing.T) {
 
 func TestDeadDeviceIsAnError(t *testing.T) {
 	c, _ := fake(t, "touch dead; kill -SEGV $$")
-	records, err := c.checkUnits(context.Background(), []unit{unit("op/k", "small")})
+	records, err := c.checkUnits(context.Background(), []unit{of("op/k", "small")})
 	if !errors.Is(err, ErrDevice) || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Crash {
 		t.Errorf("%v, %+v", err, records)
 	}
@@ -131,7 +131,7 @@ func TestDeadDeviceIsAnError(t *testing.T) {
 func TestOneCaseDoesNotTakeTheOthersAlong(t *testing.T) {
 	second := strings.ReplaceAll(beginLine, "small", "large")
 	c, kept := fake(t, say(configLine, beginLine, checkLine, second)+"kill -SEGV $$")
-	records, err := c.checkUnits(context.Background(), []unit{unit("op/k", "small"), unit("op/k", "large"), unit("op/k", "third")})
+	records, err := c.checkUnits(context.Background(), []unit{of("op/k", "small"), of("op/k", "large"), of("op/k", "third")})
 	if err != nil || len(records) != 3 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -147,7 +147,7 @@ func TestOneCaseDoesNotTakeTheOthersAlong(t *testing.T) {
 
 func TestChildSeesTheLockedDeviceOnly(t *testing.T) {
 	c, _ := fake(t, `echo "$CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER" >seen; printf '%s\n' "$@" >args`)
-	if _, err := c.checkUnits(context.Background(), []unit{unit("op/k", "small"), unit("op/k", "large"), unit("op/j", "small")}); err != nil {
+	if _, err := c.checkUnits(context.Background(), []unit{of("op/k", "small"), of("op/k", "large"), of("op/j", "small")}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -175,7 +175,7 @@ func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
 	script := "case \"$*\" in *op/bad@*)\n" + say(append([]string{configLine}, begin("op/bad"))...) + "kill -SEGV $$;;\nesac\n" +
 		say(append(append([]string{configLine}, good...), endLine(good...))...)
 	c, kept := fake(t, script)
-	records, err := c.timeAlone(context.Background(), []unit{unit("op/bad", "small"), unit("op/good", "small")})
+	records, err := c.timeAlone(context.Background(), []unit{of("op/bad", "small"), of("op/good", "small")})
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -190,7 +190,7 @@ func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
 	if r == nil || r.Failure != nil || len(r.Samples) != singleLaunches || len(*kept) != 1 || probes(c) != 1 {
 		t.Fatalf("the good one: %+v, %d kept, %d probes", r, len(*kept), probes(c))
 	}
-	if v := r.Metrics.Get("latency.typical"); !v.Known() || v.Number != 99 || v.unit != "ns" {
+	if v := r.Metrics.Get("latency.typical"); !v.Known() || v.Number != 99 || v.Unit != "ns" {
 		t.Errorf("typical %+v", v)
 	}
 	if v := r.Metrics.Get("latency.cold_typical"); v.Known() || v.Missing == "" {
@@ -206,7 +206,7 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 			line := strings.Replace(timeLine, change[0], change[1], 1)
 			c, kept := fake(t, say(configLine, beginLine, line, endLine(beginLine, line)))
 			t.Parallel()
-			records, err := c.timeAlone(context.Background(), []unit{unit("op/k", "small")})
+			records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")})
 			if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Wrong || len(*kept) != 0 {
 				t.Errorf("%+v, %v", records, err)
 			}
@@ -218,7 +218,7 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 // launch of it.
 func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
 	c, kept := fake(t, say(configLine, beginLine, timeLine, endLine(beginLine, timeLine)))
-	records, err := c.timeAlone(context.Background(), []unit{unit("op/k", "small"), unit("op/silent", "small")})
+	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")})
 	if err == nil {
 		for _, r := range records {
 			if r.Provenance.Kernel == "op/silent" && r.Failure == nil {
@@ -236,12 +236,12 @@ func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
 func TestTimesOfSomeoneElseAreNobodys(t *testing.T) {
 	line := strings.ReplaceAll(timeLine, "op/k", "op/x")
 	c, kept := fake(t, say(configLine, line, endLine(line)))
-	records, err := c.timeAlone(context.Background(), []unit{unit("op/k", "small")})
+	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")})
 	if err != nil || records[0].Failure == nil || records[0].Failure.Kind != evidence.Tool || len(*kept) != 0 {
 		t.Errorf("%+v, %v", records, err)
 	}
 	c, kept = fake(t, say(configLine, timeLine, line, endLine(timeLine, line)))
-	if records, err := c.timeAlone(context.Background(), []unit{unit("op/k", "small")}); err == nil || len(*kept) != 0 {
+	if records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")}); err == nil || len(*kept) != 0 {
 		t.Errorf("%+v", records)
 	}
 }

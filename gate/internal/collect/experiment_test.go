@@ -9,30 +9,35 @@ import (
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
 // side is a unit of one arm: its library and code differ from the other's.
 func side(kernel, role, code string) unit {
-	u := unit(kernel, "small")
+	u := of(kernel, "small")
 	u.role, u.address.Code = role, code
 	return u
 }
 
-func question(name string, pair int) Trial {
-	return Trial{Name: name, Pair: pair, Regime: "warm", Metric: compare.Typical,
-		Limits: func(float64) (compare.Limits, error) { return compare.Profile("standard") }}
+// question is a test of the typical time of one pair, in the profile's limits.
+func question(pair int) plan.Test {
+	limits, err := compare.Profile("standard")
+	if err != nil {
+		panic(err)
+	}
+	return plan.Test{Task: pair, Test: compare.Test{CacheState: evidence.Warm, Summary: compare.Typical, Bound: compare.Bound{Limits: limits}}}
 }
 
 // ask runs an experiment of two blocks on a harness that a shell snippet
 // disturbs.
-func ask(t *testing.T, shell string, change func(*Bench), pairs []pair, trials ...Trial) ([]*evidence.Record, []string, *Bench, error) {
+func ask(t *testing.T, shell string, change func(*Bench), pairs []pair, tests ...plan.Test) ([]*evidence.Record, []string, *Bench, error) {
 	t.Helper()
 	c, _ := fake(t, timesOf(shell))
 	c.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
 	if change != nil {
 		change(c)
 	}
-	records, err := c.timeTogether(context.Background(), pairs, trials, compare.Budget{Pairs: 8}, 0)
+	records, err := c.timeTogether(context.Background(), pairs, tests, compare.Budget{Pairs: 8}, 0)
 	return records, launchesOf(t, c), c, err
 }
 
@@ -43,7 +48,7 @@ func twoPairs() []pair {
 
 // Two pairs share the head's time of a launch, and every launch times one arm.
 func TestExperimentTimesEachUnitOnce(t *testing.T) {
-	records, launches, _, err := ask(t, "", nil, twoPairs(), question("base", 0), question("reference", 1))
+	records, launches, _, err := ask(t, "", nil, twoPairs(), question(0), question(1))
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -66,7 +71,7 @@ func TestExperimentTimesEachUnitOnce(t *testing.T) {
 		t.Errorf("%d launches of the head, want 8", heads)
 	}
 	for i, r := range records {
-		if r.Failure != nil || len(r.Experiment.Blocks) != 2 || len(r.Experiment.Blocks[0].Head) != 4 || r.Base.Code != twoPairs()[i].Base.Address.Code || r.Address.Code != "head" {
+		if r.Failure != nil || len(r.Experiment.Blocks) != 2 || len(r.Experiment.Blocks[0].Head) != 4 || r.Base.Code != twoPairs()[i].Base.address.Code || r.Address.Code != "head" {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -88,7 +93,7 @@ func TestExperimentDiscardsABlockThatWasDisturbed(t *testing.T) {
 			return all, nil
 		}
 	}
-	records, launches, _, err := ask(t, "", processes, twoPairs()[:1], question("base", 0))
+	records, launches, _, err := ask(t, "", processes, twoPairs()[:1], question(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +108,7 @@ func TestExperimentDiscardsABlockThatWasDisturbed(t *testing.T) {
 func TestExperimentDropsAReferenceThatBreaks(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/ref:reference:sm_90", `,"class":"normal"`, "").Replace(errorLine)
 	shell := `case "$*" in *reference*) if [ $n -gt 1 ]; then ` + say(configLine, fault, endLine(fault)) + `exit 1; fi;; esac`
-	records, launches, c, err := ask(t, shell, nil, twoPairs(), question("base", 0), question("reference", 1))
+	records, launches, c, err := ask(t, shell, nil, twoPairs(), question(0), question(1))
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -123,7 +128,7 @@ func TestExperimentDropsAReferenceThatBreaks(t *testing.T) {
 func TestExperimentBlamesTheHead(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "").Replace(errorLine)
 	shell := `case "$*" in *reference*) ;; *) if [ $n -gt 1 ]; then ` + say(configLine, fault, endLine(fault)) + `exit 1; fi;; esac`
-	records, _, _, err := ask(t, shell, nil, twoPairs(), question("base", 0), question("reference", 1))
+	records, _, _, err := ask(t, shell, nil, twoPairs(), question(0), question(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +145,9 @@ func TestExperimentKeepsBlocksFromBeforeAFailure(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "", "cudaErrorIllegalAddress", "", "an illegal memory access was encountered", "resolved").Replace(errorLine)
 	var kept []*evidence.Record
 	keep := func(c *Bench) {
-		c.keep = func(r *evidence.Record, _ map[string][]byte) error { kept = append(kept, r); return nil }
+		c.keep = func(r *evidence.Record, _ string, _ map[string][]byte) error { kept = append(kept, r); return nil }
 	}
-	records, _, _, err := ask(t, `if [ $n -gt 9 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi`, keep, twoPairs()[:1], question("base", 0))
+	records, _, _, err := ask(t, `if [ $n -gt 9 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi`, keep, twoPairs()[:1], question(0))
 	if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Experiment != nil {
 		t.Fatalf("%+v, %v", records, err)
 	}

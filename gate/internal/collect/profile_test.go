@@ -105,7 +105,7 @@ func TestProfileTellsFailuresApart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			collector, kept := fake(t, "")
 			fakeNCU(t, collector, c.script)
-			r, err := collector.Profile(context.Background(), unit("op/k", "small"))
+			r, err := collector.profileUnit(context.Background(), of("op/k", "small"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestProfileTellsFailuresApart(t *testing.T) {
 				if r.Failure != nil || len(*kept) != 1 {
 					t.Fatalf("%v, %d kept", r.Failure, len(*kept))
 				}
-				if v := r.Metrics.Get("ncu.achieved_occupancy"); !v.Known() || v.Number != 61.5 || v.unit != "%" {
+				if v := r.Metrics.Get("ncu.achieved_occupancy"); !v.Known() || v.Number != 61.5 || v.Unit != "%" {
 					t.Errorf("occupancy %+v", v)
 				}
 				return
@@ -131,7 +131,7 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 	c, kept := fake(t, "")
 	fakeNCU(t, c, "case $metrics in *"+occupancyCounter+"*) echo '==ERROR== Failed to find metric "+occupancyCounter+"' >$log; exit 1;; esac\n"+
 		"cat >$log <<'PAGE'\n"+page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`)+"PAGE\n"+say(configLine, profileLine, endLine(profileLine)))
-	r, err := c.profileUnit(context.Background(), unit("op/k", "small"))
+	r, err := c.profileUnit(context.Background(), of("op/k", "small"))
 	if err != nil || r.Failure != nil || len(*kept) != 1 {
 		t.Fatalf("%v, %v", err, r.Failure)
 	}
@@ -150,7 +150,7 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 func TestWithoutProfiler(t *testing.T) {
 	c, kept := fake(t, "")
 	c.ncuWhy = "Nsight Compute is missing"
-	r, err := c.profileUnit(context.Background(), unit("op/k", "small"))
+	r, err := c.profileUnit(context.Background(), of("op/k", "small"))
 	if err != nil || r.Failure == nil || r.Failure.Kind != evidence.Tool || r.Failure.Message != c.ncuWhy || len(*kept) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -55,7 +55,7 @@ func TestParseStream(t *testing.T) {
 		t.Errorf("check %+v", c)
 	}
 	sample := s.times[0].sample()
-	if sample.Regime != "warm" || sample.Calls != 8 || len(sample.BatchesNS) != 2 || *sample.Before.SMMHz != 1980 || sample.After.Throttle == nil {
+	if sample.CacheState != "warm" || sample.Calls != 8 || len(sample.BatchesNS) != 2 || *sample.Before.SMMHz != 1980 || sample.After.Throttle == nil {
 		t.Errorf("sample %+v", sample)
 	}
 	if raw := string(s.raw("op/k", "small")); strings.Count(raw, "\n") != 8 {

@@ -15,7 +15,7 @@ var h200 = Machine{GPU: "NVIDIA H200", Driver: "580.159.03", Runtime: "13.0", Po
 // whole is a record with every field filled in.
 func whole() *Record {
 	state := DeviceState{SMMHz: number(1980), MemMHz: number(3201), Temperature: number(31), PowerW: number(121.5), Throttle: []string{"sw_power_cap"}}
-	sample := Sample{Regime: "warm", Calls: 8, KernelNodes: 16, Sets: 3, BatchesNS: []float64{101.25, 99.5}, Before: state,
+	sample := Sample{CacheState: "warm", Calls: 8, KernelNodes: 16, Sets: 3, BatchesNS: []float64{101.25, 99.5}, Before: state,
 		After: DeviceState{Throttle: []string{}}}
 	address := Address{Identity: Identity{Code: strings.Repeat("ab", 32), Host: strings.Repeat("cd", 32)}, Op: "sum", Case: "small",
 		Harness: strings.Repeat("ef", 32), Machine: h200.Key()}
@@ -30,7 +30,7 @@ func whole() *Record {
 		Samples:    []Sample{sample},
 		Experiment: &Experiment{Blocks: []Block{{Order: "AB", Base: []Sample{sample}, Head: []Sample{sample}}}},
 		AA:         &AA{Blocks: 10, Discarded: []Discarded{{Number: 3, Reason: "hot"}}, LaunchSeconds: 0.5, TimedSeconds: 0.01},
-		Sessions:   []Session{{Recorded: "2026-11-20T10:00:00Z", Commit: "c0ffee", Card: "0a1b2c3d4e5f", Launches: []SessionLaunch{{Regime: "warm", Typical: 101.25, Mean: 102.5}}}},
+		Sessions:   []Session{{Recorded: "2026-11-20T10:00:00Z", Commit: "c0ffee", Card: "0a1b2c3d4e5f", Launches: []SessionLaunch{{CacheState: "warm", Typical: 101.25, Mean: 102.5}}}},
 		Raw:        []Raw{{Name: "latency.log.gz", SHA256: strings.Repeat("0", 64), Bytes: 12}},
 	}
 }

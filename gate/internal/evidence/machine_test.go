@@ -79,3 +79,20 @@ func TestCardIsNoUUID(t *testing.T) {
 		t.Errorf("%q", card)
 	}
 }
+
+func TestRuns(t *testing.T) {
+	for _, c := range []struct {
+		arch, cc string
+		want     bool
+	}{
+		{"sm_90", "9.0", true}, {"sm_90a", "9.0", true}, {"sm_90a", "9.1", false}, {"sm_90", "10.0", false}, {"sm_80", "9.0", false},
+		{"sm_80", "8.6", true}, {"sm_80", "8.9", true}, {"sm_86", "8.0", false}, {"sm_86", "8.9", true}, {"sm_89", "8.6", false}, {"sm_89", "8.9", true},
+		{"sm_100", "10.0", true}, {"sm_100", "10.3", true}, {"sm_103", "10.0", false}, {"sm_100a", "10.3", false}, {"sm_100f", "10.0", true},
+		{"sm_120", "12.0", true}, {"sm_120", "1.2", false}, {"sm_100", "1.0", false}, {"sm_90", "90", false}, {"sm_90", "", false}, {"sm_90", "9", false},
+		{"", "9.0", false}, {"sm_", "9.0", false}, {"compute_90", "9.0", false}, {"sm_9", "9.0", false}, {"sm_75", "7.5", true}, {"sm_70", "7.5", true},
+	} {
+		if got := (Machine{CC: c.cc}).Runs(c.arch); got != c.want {
+			t.Errorf("%s on %s: %v", c.arch, c.cc, got)
+		}
+	}
+}
