@@ -46,7 +46,7 @@ func Run(ctx context.Context, o check.Options, rounds int) (*verdict.Calibration
 		return nil, errors.New("no kernel could be built: " + subjects[0].Head.Why)
 	}
 	shelf := &store.Shelf{Write: store.Open(filepath.Join(o.Cache, "evidence"))}
-	bench, err := collect.Open(ctx, o.Bench(p, shelf), func(m evidence.Machine) bool { return asked.Wants(m, &evidence.Ledger{}) })
+	bench, err := collect.Open(ctx, o.Bench(p, shelf), func(m evidence.Machine) bool { return len(asked.Calibrations(m)) > 0 })
 	if err != nil {
 		return nil, noGPU(err)
 	}
