@@ -59,10 +59,10 @@ func Of(err error) (status int, hint string) {
 		Hint() string
 	}
 	switch {
+	case errors.Is(err, context.Canceled): // what a tool did then is its consequence
+		return Interrupted, ""
 	case errors.As(err, &known):
 		return known.ExitCode(), known.Hint()
-	case errors.Is(err, context.Canceled):
-		return Interrupted, ""
 	}
 	return Tool, ""
 }
