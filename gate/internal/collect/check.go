@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
-// Check runs the correctness suite of one kernel on all its cases, in one
+// checkUnits runs the correctness suite of one kernel on all its cases, in one
 // process. It returns a record for every unit; an error means that the device
 // or the harness can no longer be used.
 func (c *Bench) checkUnits(ctx context.Context, units []unit) ([]*evidence.Record, error) {

@@ -187,7 +187,7 @@ func (m errorMsg) fault() *evidence.Failure {
 	return f
 }
 
-// device reports whether the failure can have left the device in a bad state.
+// unsettles reports whether the failure can have left the device in a bad state.
 func unsettles(f *evidence.Failure) bool {
 	return f.Kind == evidence.Hang || f.Kind == evidence.Crash || f.Kind == evidence.CUDA
 }

@@ -23,7 +23,7 @@ import (
 // for every group of counters.
 const profileLimit = 5 * time.Minute
 
-// Profile runs one call of one unit under Nsight Compute. It is never mixed
+// profileUnit runs one call of one unit under Nsight Compute. It is never mixed
 // with timing.
 func (c *Bench) profileUnit(ctx context.Context, u unit) (*evidence.Record, error) {
 	if c.ncu == "" {

@@ -26,7 +26,7 @@ type timing struct {
 // with nothing.
 const singleLaunches = 10
 
-// Time measures units that are compared with nothing: every launch is a fresh
+// timeAlone measures units that are compared with nothing: every launch is a fresh
 // process that all units share. It returns one record a unit, in their order.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit) ([]*evidence.Record, error) {
 	series := map[string]*timing{}
