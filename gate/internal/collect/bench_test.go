@@ -67,6 +67,9 @@ echo "{\"end\":{\"begin\":0,\"check\":$n,\"time\":0,\"profile\":0,\"error\":0}}"
 `
 }
 
+// onePage is an ncu that measures the registers of one launch.
+var onePage = "cat >$log <<'PAGE'\n" + page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`) + "PAGE\n" + say(configLine, profileLine, endLine(profileLine))
+
 func entries(l *evidence.Ledger, tasks []plan.Task) []evidence.Entry {
 	var out []evidence.Entry
 	for _, t := range tasks {
@@ -85,7 +88,6 @@ func TestFill(t *testing.T) {
 		}
 		return plan.Test{Task: task, Test: compare.Test{CacheState: evidence.Warm, Summary: compare.Typical, Bound: compare.Bound{Limits: limits}}}
 	}
-	page := "cat >$log <<'PAGE'\n" + page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`) + "PAGE\n" + say(configLine, profileLine, endLine(profileLine))
 	for _, c := range []struct {
 		name, script, log, asked string // what the processes were asked for, each line once
 		step                     plan.Step
@@ -108,7 +110,7 @@ func TestFill(t *testing.T) {
 		b, kept := fake(t, c.script)
 		b.made, b.budget = made(), compare.Budget{Pairs: 4}
 		b.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
-		fakeNCU(t, b, page)
+		fakeNCU(t, b, onePage)
 		l := &evidence.Ledger{}
 		if err := b.Fill(context.Background(), c.step, l); err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -172,25 +174,30 @@ func TestFillKeepsWhatCameBeforeAnError(t *testing.T) {
 			t.Errorf("task %d was not tried", i)
 		}
 	}
+}
 
+// TestFillKeepsWhatCouldNotBeStored: what was measured is judged although it
+// cannot be written down.
+func TestFillKeepsWhatCouldNotBeStored(t *testing.T) {
 	full := errors.New("the disk is full")
-	b, _ = fake(t, "")
-	fakeNCU(t, b, "cat >$log <<'PAGE'\n"+page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`)+"PAGE\n"+say(configLine, profileLine, endLine(profileLine)))
-	b.made = made()
-	b.keep = func(r *evidence.Record, _ string, _ map[string][]byte) error {
-		if r.Address.Code == "op/two" {
-			return full
+	for tier, script := range map[evidence.Tier]string{evidence.Correctness: checksOf(""), evidence.Profile: "", evidence.Latency: timesOf("")} {
+		b, _ := fake(t, script)
+		fakeNCU(t, b, onePage)
+		b.made = made()
+		b.keep = func(r *evidence.Record, _ string, _ map[string][]byte) error {
+			if r.Address.Code == "op/two" {
+				return full
+			}
+			return nil
 		}
-		return nil
-	}
-	step = plan.Step{Tier: evidence.Profile, Tasks: []plan.Task{
-		task(evidence.Profile, "op/k", "op/k", "", "small"), task(evidence.Profile, "op/two", "op/two", "", "small"), task(evidence.Profile, "op/k", "op/k", "", "large")}}
-	l = &evidence.Ledger{}
-	if err := b.Fill(context.Background(), step, l); !errors.Is(err, full) {
-		t.Errorf("%v", err)
-	}
-	if got := entries(l, step.Tasks); !got[0].Measured() || got[2].Record != nil || !got[1].Tried || !got[2].Tried {
-		t.Errorf("%+v", got)
+		step := plan.Step{Tier: tier, Tasks: []plan.Task{task(tier, "op/k", "op/k", "", "small"), task(tier, "op/two", "op/two", "", "small"), task(tier, "op/k", "op/ref", "op/ref", "small")}}
+		l := &evidence.Ledger{}
+		if err := b.Fill(context.Background(), step, l); !errors.Is(err, full) {
+			t.Errorf("%s: %v", tier, err)
+		}
+		if got := entries(l, step.Tasks); !got[0].Measured() || !got[1].Measured() || got[2].Record != nil || !got[2].Tried {
+			t.Errorf("%s: %+v", tier, got)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *Bench) checkUnits(ctx context.Context, units []unit) ([]*evidence.Recor
 		unsettled = unsettled || r.Failure != nil && unsettles(r.Failure)
 		if r.Failure == nil {
 			if err := c.keep(r, "", map[string][]byte{"harness.jsonl": s.raw(u.name(), u.on.Name)}); err != nil {
-				return nil, err
+				return append(records, r), err
 			}
 		}
 		records = append(records, r)

@@ -41,10 +41,10 @@ func (c *Bench) timeAlone(ctx context.Context, asked []unit) ([]*evidence.Record
 	var records []*evidence.Record
 	for _, u := range asked {
 		r, err := c.timeRecord(u, series[u.run()])
-		if err != nil {
-			return nil, err
-		}
 		records = append(records, r)
+		if err != nil {
+			return records, err
+		}
 	}
 	return records, nil
 }
