@@ -204,16 +204,16 @@ func loadOp(root, file string) (*Op, error) {
 	case len(f.Cases) == 0:
 		return nil, bad("cases", "cases wants at least one case")
 	case len(f.Tolerance) == 0:
-		return nil, bad("tolerance", "tolerance wants at least relative_error")
+		return nil, bad("tolerance", "tolerance needs relative_error")
 	}
 	op := &Op{Name: f.Op, Dir: filepath.Dir(filepath.Join(root, filepath.FromSlash(file))), File: file,
 		Sources: f.Sources, Dims: f.Dims, Tolerance: f.Tolerance}
 	for name, tol := range f.Tolerance {
-		if name != "relative_error" && name != "max_abs_error" {
-			return nil, bad("tolerance."+name, "unknown tolerance %q: known are relative_error and max_abs_error", name)
+		if name != "relative_error" {
+			return nil, bad("tolerance."+name, "there is no tolerance %q: results are held to relative_error alone", name)
 		}
-		if !(tol > 0) {
-			return nil, bad("tolerance."+name, "tolerance %s must be above 0", name)
+		if !(tol > 0 && tol <= 1) {
+			return nil, bad("tolerance."+name, "tolerance %s must be above 0 and at most 1", name)
 		}
 	}
 	if err := checkDims(f.Dims, bad); err != nil {

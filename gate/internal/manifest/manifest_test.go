@@ -189,10 +189,12 @@ func TestOpRefusals(t *testing.T) {
 		{"size too large", "{N: 4, M: 8}", "{N: 2147483649, M: 8}", `1:5: case "small" sets N to 2147483649: a size from 1 to 2^31 is wanted`},
 		{"size of a half", "{N: 4, M: 8}", "{N: 4.5, M: 8}", `1:5: a whole number is wanted here, not "4.5"`},
 		{"case name for a path", "small:", "../small:", `1:5: "../small" is not a name for a case: letters, digits, '_', '.' and '-'`},
-		{"no tolerance", "tolerance: {relative_error: 1.0e-3}\n", "", "1: tolerance wants at least relative_error"},
-		{"unknown tolerance", "relative_error", "rel_err", `1:7: unknown tolerance "rel_err": known are relative_error and max_abs_error`},
-		{"tolerance of 0", "1.0e-3", "0", "1:7: tolerance relative_error must be above 0"},
-		{"tolerance below 0", "1.0e-3", "-1", "1:7: tolerance relative_error must be above 0"},
+		{"no tolerance", "tolerance: {relative_error: 1.0e-3}\n", "", "1: tolerance needs relative_error"},
+		{"unknown tolerance", "relative_error", "rel_err", `1:7: there is no tolerance "rel_err": results are held to relative_error alone`},
+		{"tolerance that the harness does not know", "{relative_error: 1.0e-3}", "{relative_error: 1.0e-3, max_abs_error: 1}", `1:7: there is no tolerance "max_abs_error": results are held to relative_error alone`},
+		{"tolerance of 0", "1.0e-3", "0", "1:7: tolerance relative_error must be above 0 and at most 1"},
+		{"tolerance below 0", "1.0e-3", "-1", "1:7: tolerance relative_error must be above 0 and at most 1"},
+		{"tolerance above 1", "1.0e-3", "1.001", "1:7: tolerance relative_error must be above 0 and at most 1"},
 		{"tolerance that nothing exceeds", "1.0e-3", ".inf", `1:7: ".inf" is not a finite number: no value would ever exceed it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
