@@ -90,6 +90,9 @@ func (r *Record) validate() error {
 	if !r.Address.Known() {
 		return errors.New("the record has no code id or no host id")
 	}
+	if r.Base != nil && !r.Base.Known() {
+		return errors.New("the other arm of the record has no code id or no host id")
+	}
 	samples := append([]Sample(nil), r.Samples...)
 	if r.Experiment != nil {
 		samples = append(samples, r.Experiment.Pilot...)
