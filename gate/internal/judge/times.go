@@ -292,6 +292,8 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 		f.Reason = j.missing(q, alone)
 	case j.ledger.Find(sessions).Record == nil:
 		f.Reason = j.missing(q, sessions)
+	case j.ledger.Find(alone).Record == nil:
+		f.Reason = j.missing(q, alone)
 	default:
 		f.Reason = "the head was not timed by itself"
 	}
