@@ -30,8 +30,8 @@ func (j *judge) decideTimes() (times, error) {
 	var stored histories
 	for i := range j.plan.Questions {
 		q := &j.plan.Questions[i]
-		if q.Test == nil {
-			continue
+		if q.Test == nil || q.Stopped != "" {
+			continue // what was stopped left the family
 		}
 		var err error
 		switch sessions, alone, standIn := q.StandIn(j.ledger); {
@@ -220,7 +220,7 @@ func (j *judge) compared(q *plan.Question, f verdict.Finding, e evidence.Entry) 
 		f.Status, f.Reason, f.Tool, f.Hint = blame(fail.Blames()), fail.Message, !fail.Blames(), fail.Hint
 		return f
 	}
-	if why := j.times.unread[q.ID]; why != "" {
+	if why := orElse(q.Stopped, j.times.unread[q.ID]); why != "" {
 		f.Reason = why
 		return f
 	}
@@ -284,8 +284,8 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 		f.Sessions = &verdict.Sessions{Count: o.Sessions, Estimate: m.Estimate, Low: m.Low, High: m.High, SigmaSession: m.SigmaSession, SigmaLaunch: m.SigmaLaunch}
 	case ok:
 		f.Reason = o.Detail
-	case j.times.unread[q.ID] != "":
-		f.Reason = j.times.unread[q.ID]
+	case q.Stopped != "" || j.times.unread[q.ID] != "":
+		f.Reason = orElse(q.Stopped, j.times.unread[q.ID])
 	case sessions == nil || alone == nil:
 		f.Reason = "advice is not held against stored sessions"
 	case !standIn && j.ledger.Find(alone).Record == nil:
