@@ -76,6 +76,7 @@ type reference struct {
 // side was not built.
 type kernel struct {
 	name               string
+	like               string // whose code it has; "" for its own
 	state              verdict.State
 	forced             bool // times are compared although the code is unchanged
 	broken, baseBroken plan.Side
@@ -99,11 +100,14 @@ func (c *kase) all() []*fact {
 	return list
 }
 
-// subject is the kernel as plain data. Its code is its own, and so is that of
-// its references.
+// subject is the kernel as plain data.
 func (k *kernel) subject() *plan.Subject {
 	code := func(side string) evidence.Identity {
-		return evidence.Identity{Code: side + " of " + k.name, Host: "h"}
+		name := k.name
+		if k.like != "" {
+			name = k.like
+		}
+		return evidence.Identity{Code: side + " of " + name, Host: "h"}
 	}
 	s := &plan.Subject{Name: k.name, File: "kernels/" + k.name + "/kernel.yaml", Arch: "sm_90", Op: "op", State: k.state, Lost: k.lost,
 		Head: plan.Side{Identity: code("head")}, References: map[string]plan.Side{"op/ref": {Identity: code("op/ref")}}}

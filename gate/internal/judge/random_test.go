@@ -182,5 +182,10 @@ func randomFacts(r *rand.Rand) facts {
 		}
 		f.kernels = append(f.kernels, k)
 	}
+	if r.Intn(3) == 0 { // one more kernel of the same code, and so of the same records
+		twin := *f.kernels[0]
+		twin.name, twin.like = "op/twin", twin.name
+		f.kernels = append(f.kernels, &twin)
+	}
 	return f
 }
