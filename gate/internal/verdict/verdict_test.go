@@ -252,9 +252,3 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
-
-func TestNothingCalibratedIsNotGateable(t *testing.T) {
-	if (&Calibration{}).Gateable() || (&Calibration{Kernels: []Calibrated{{Gateable: true}, {}}}).Gateable() || !(&Calibration{Kernels: []Calibrated{{Gateable: true}}}).Gateable() {
-		t.Error("gateable is not every kernel, and at least one")
-	}
-}
