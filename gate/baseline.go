@@ -58,7 +58,7 @@ func storeFolder(c *cli.Context) (string, error) {
 	case 1:
 		return c.Args().First(), nil
 	}
-	return "", exit.Usagef("", "baseline list wants one folder at most")
+	return "", exit.Usagef("", "baseline list takes one folder at most")
 }
 
 func listBaseline(c *cli.Context) error {

@@ -12,12 +12,12 @@ import (
 	"github.com/kernelgate/gate/gate/internal/report"
 )
 
-// mostCalibrationBlocks keeps a record far below the size that is read back.
-const mostCalibrationBlocks = 100
+// mostCalibrationRounds keeps a record far below the size that is read back.
+const mostCalibrationRounds = 100
 
 func calibrateCommand() *cli.Command {
 	own := []cli.Flag{
-		&cli.IntFlag{Name: "blocks", Value: compare.FewestCalibrationBlocks, Usage: "run so many blocks of eight processes"},
+		&cli.IntFlag{Name: "rounds", Value: compare.FewestCalibrationRounds, Usage: "run so many rounds of eight processes"},
 		&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
 	}
 	return &cli.Command{
@@ -45,11 +45,11 @@ func runCalibrate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	blocks := c.Int("blocks")
-	if blocks < compare.FewestCalibrationBlocks || blocks > mostCalibrationBlocks {
-		return exit.Usagef("", "--blocks wants %d to %d, not %d", compare.FewestCalibrationBlocks, mostCalibrationBlocks, blocks)
+	rounds := c.Int("rounds")
+	if rounds < compare.FewestCalibrationRounds || rounds > mostCalibrationRounds {
+		return exit.Usagef("", "--rounds needs %d to %d, not %d", compare.FewestCalibrationRounds, mostCalibrationRounds, rounds)
 	}
-	found, err := calibrate.Run(c.Context, o, blocks)
+	found, err := calibrate.Run(c.Context, o, rounds)
 	screen.clear()
 	if err != nil {
 		return err

@@ -103,15 +103,15 @@ func runCheck(c *cli.Context, record bool) error {
 	return nil
 }
 
-// sensibleLimits refuses what would mean the default in silence.
+// sensibleLimits refuses values that would be replaced by the default without a word.
 func sensibleLimits(c *cli.Context) error {
 	switch {
 	case c.Duration("hang") <= 0:
-		return exit.Usagef("", "--hang wants a time above 0, not %s", c.Duration("hang"))
+		return exit.Usagef("", "--hang needs a time above 0, not %s", c.Duration("hang"))
 	case c.Duration("wait") < 0:
-		return exit.Usagef("", "--wait wants a time, not %s", c.Duration("wait"))
+		return exit.Usagef("", "--wait needs a time, not %s", c.Duration("wait"))
 	case c.IsSet("jobs") && c.Int("jobs") < 1:
-		return exit.Usagef("", "--jobs wants at least 1, not %d", c.Int("jobs"))
+		return exit.Usagef("", "--jobs needs at least 1, not %d", c.Int("jobs"))
 	}
 	return nil
 }

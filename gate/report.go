@@ -25,7 +25,7 @@ func reportCommand() *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return exit.Usagef("", "report wants one verdict.json")
+				return exit.Usagef("", "report needs one verdict.json")
 			}
 			if err := knownFormat(c.String("format")); err != nil {
 				return err

@@ -20,8 +20,8 @@ import (
 func selfTimed(spread float64) *evidence.Record {
 	random := rand.New(rand.NewPCG(11, 10))
 	r := &evidence.Record{Tier: evidence.Calibration, Provenance: evidence.Provenance{Recorded: "2026-11-20T10:00:00Z"},
-		AA: &evidence.AA{Blocks: 10, LaunchSeconds: 0.5, TimedSeconds: 0.01}}
-	for range 8 * r.AA.Blocks {
+		AA: &evidence.AA{Rounds: 10, ProcessSeconds: 0.5, TimedSeconds: 0.01}}
+	for range 8 * r.AA.Rounds {
 		for i, ns := range []float64{1000, 4000} {
 			level := ns * math.Exp(spread*random.NormFloat64())
 			r.Samples = append(r.Samples, evidence.Sample{CacheState: []evidence.CacheState{evidence.Warm, evidence.Cold}[i], BatchesNS: []float64{level, level + random.Float64()}})
@@ -48,12 +48,12 @@ func TestFindableIsWhatACalibrationSaysOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, spread := range []float64{0.03, 0.05, 0.1} {
-		blocks, err := compare.AABlocks(selfTimed(spread).Samples, evidence.Warm)
+		rounds, err := compare.AARounds(selfTimed(spread).Samples, evidence.Warm)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, floor := range []float64{0, 12, 40} { // ns, of 1,000
-			at := func(effect float64) (compare.Limits, compare.Calibration) {
+			at := func(effect float64) (compare.Limits, compare.Spread) {
 				limits, err := compare.MaxRegression(profile, effect)
 				if err == nil {
 					limits, err = compare.Bound{Limits: limits, FloorNS: floor}.At(1000)
@@ -61,7 +61,7 @@ func TestFindableIsWhatACalibrationSaysOfIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := compare.Calibrate(blocks, limits, compare.SequentialPlan(), 4)
+				c, err := compare.SpreadOf(rounds, limits, compare.SequentialPlan(), 4)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,20 +87,20 @@ func TestFindableIsWhatACalibrationSaysOfIt(t *testing.T) {
 
 func TestLooksAreWhatTheBudgetPaysFor(t *testing.T) {
 	for _, c := range []struct {
-		budget, launch float64
-		pairs, looks   int
-		reached        bool
+		budget, process float64
+		pairs, looks    int
+		reached         bool
 	}{
 		{120, 0.5, 120, 7, true}, {119, 0.5, 119, 6, true}, {1e8, 0.5, 120, 7, true}, {8, 0.5, 8, 1, true},
 		{7.9, 0.5, 7, 1, false}, {12, 0.5, 12, 2, true}, {0.001, 0.5, 0, 1, false},
 	} {
 		failed := &evidence.Record{Tier: evidence.Calibration, Failure: &evidence.Failure{Kind: evidence.Hang, Message: "hangs"}}
 		r := selfTimed(0.003)
-		r.AA.LaunchSeconds = c.launch
+		r.AA.ProcessSeconds = c.process
 		got := newCalibration(&policy.Policy{Budget: time.Duration(c.budget * float64(time.Second))}, []*evidence.Record{failed, r})
 		plan, reached := got.looks()
-		if got.BudgetPairs != c.pairs || len(plan.Looks) != c.looks || reached != c.reached || got.Blocks != 10 {
-			t.Errorf("%v s at %v s a launch: %d pairs, looks %v, %v", c.budget, c.launch, got.BudgetPairs, plan.Looks, reached)
+		if got.BudgetPairs != c.pairs || len(plan.Looks) != c.looks || reached != c.reached || got.Rounds != 10 {
+			t.Errorf("%v s at %v s a process: %d pairs, looks %v, %v", c.budget, c.process, got.BudgetPairs, plan.Looks, reached)
 		}
 		for i, l := range plan.Looks {
 			if l != compare.SequentialPlan().Looks[i] {

@@ -23,7 +23,7 @@ func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 	c := calibration{limits: p.Limits, Calibration: &verdict.Calibration{Schema: verdict.CalibrationSchema, Policy: p.File, BudgetSeconds: p.Budget.Seconds()}}
 	for _, r := range records {
 		if r.Failure == nil {
-			c.Recorded, c.Blocks, c.Discarded, c.ProcessSeconds = r.Provenance.Recorded, r.AA.Blocks, len(r.AA.Discarded), r.AA.LaunchSeconds
+			c.Recorded, c.Rounds, c.Discarded, c.ProcessSeconds = r.Provenance.Recorded, r.AA.Rounds, len(r.AA.Discarded), r.AA.ProcessSeconds
 		}
 	}
 	looks := compare.SequentialPlan().Looks
@@ -101,12 +101,12 @@ func alike(a, b compare.Limits) bool {
 }
 
 func (c calibration) evaluate(row verdict.Calibrated, r *evidence.Record) (verdict.Calibrated, error) {
-	blocks, err := compare.AABlocks(r.Samples, row.CacheState)
+	rounds, err := compare.AARounds(r.Samples, row.CacheState)
 	if err != nil {
 		return row, err
 	}
 	plan, reached := c.looks()
-	figures, err := compare.Calibrate(blocks, row.Limits, plan, c.Tests)
+	figures, err := compare.SpreadOf(rounds, row.Limits, plan, c.Tests)
 	if err != nil {
 		return row, err
 	}

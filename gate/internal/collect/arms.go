@@ -34,7 +34,7 @@ func (a *arms) unit(head bool) unit {
 	return a.pair.Base
 }
 
-// unitsOf are what a launch of one arm times, each once.
+// unitsOf are what a process of one arm times, each once.
 func unitsOf(order []*arms, head bool) []unit {
 	var units []unit
 	seen := map[string]bool{}
@@ -47,9 +47,9 @@ func unitsOf(order []*arms, head bool) []unit {
 	return units
 }
 
-func (a *arms) whyNoBlock() string {
+func (a *arms) whyNoRound() string {
 	if n := len(a.experiment.Discarded); n > 0 {
-		return "no block could be measured: " + a.experiment.Discarded[n-1].Reason
+		return "no round could be measured: " + a.experiment.Discarded[n-1].Reason
 	}
-	return "no block was measured within the budget"
+	return "no round was measured within the budget"
 }

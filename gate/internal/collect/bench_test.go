@@ -99,10 +99,10 @@ func TestFill(t *testing.T) {
 				task(evidence.Correctness, "op/two", "op/two", "", "small"), task(evidence.Correctness, "op/k", "op/k", "", "large")}}},
 		{"profile", "", "", "", plan.Step{Tier: evidence.Profile, Tasks: []plan.Task{
 			task(evidence.Profile, "op/k", "op/k", "", "small"), task(evidence.Profile, "op/k", "op/k-base", "", "small")}}},
-		{"alone", timesOf(""), "launches", "--run op/k@small --run op/two:sm_90@large",
+		{"alone", timesOf(""), "processes", "--run op/k@small --run op/two:sm_90@large",
 			plan.Step{Tier: evidence.Latency, Tasks: []plan.Task{
 				task(evidence.Latency, "op/k", "op/k", "", "small"), task(evidence.Latency, "op/two", "op/two", "", "large")}}},
-		{"together", timesOf(""), "launches", "--run op/k@small\n--run op/k@small --run op/ref:reference:sm_90@small",
+		{"together", timesOf(""), "processes", "--run op/k@small\n--run op/k@small --run op/ref:reference:sm_90@small",
 			plan.Step{Tier: evidence.Latency, Elsewhere: 1, Tests: []plan.Test{test(0), test(1)}, Tasks: []plan.Task{
 				against(task(evidence.Latency, "op/k", "op/k", "", "small"), "op/k-base"),
 				against(task(evidence.Latency, "op/k", "op/k", "op/ref", "small"), "op/ref")}}},
@@ -142,7 +142,7 @@ func askedFor(t *testing.T, b *Bench, log string) string {
 	}
 	var lines []string
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		if log == "launches" {
+		if log == "processes" {
 			units := strings.Split(strings.TrimPrefix(line, "--run "), "--run ")
 			slices.Sort(units)
 			line = "--run " + strings.Join(units, " --run ")
@@ -223,7 +223,7 @@ func TestFillHandsOutNoExperimentThatWasCut(t *testing.T) {
 	if e := entries(l, step.Tasks)[0]; e.Record != nil || !e.Tried || e.Unusable == "" {
 		t.Errorf("%+v", e)
 	}
-	if len(*kept) != 1 || len((*kept)[0].Experiment.Blocks) != 1 || (*kept)[0].Experiment.Ended() {
+	if len(*kept) != 1 || len((*kept)[0].Experiment.Rounds) != 1 || (*kept)[0].Experiment.Ended() {
 		t.Errorf("%d kept: %+v", len(*kept), *kept)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
-// blockLaunches is the number of processes in a block.
-const blockLaunches = len(compare.AABlock{})
+// roundProcesses is the number of processes in a round.
+const roundProcesses = len(compare.AARound{})
 
-// maxAttempts is how often in a row a block is given up before the run is.
+// maxAttempts is how often in a row a round is given up before the run is.
 const maxAttempts = 3
 
 // A calibration is an A/A run: what an experiment measures, with one artifact
@@ -24,27 +24,27 @@ type calibration struct {
 	c         *Bench
 	series    map[string]*timing
 	discarded []evidence.Discarded
-	wall      time.Duration // of the blocks that were kept
-	blocks    int
+	wall      time.Duration // of the rounds that were kept
+	rounds    int
 	guests    guests
 }
 
-// Calibrate times units against themselves, in blocks of eight fresh processes
-// that all of them share, in an order drawn for each block. It returns one
-// record a unit, in their order. A unit that fails is taken out and the block
-// is repeated for the others. Whole blocks are kept when a later one ends the
+// Calibrate times units against themselves, in rounds of eight fresh processes
+// that all of them share, in an order drawn for each round. It returns one
+// record a unit, in their order. A unit that fails is taken out and the round
+// is repeated for the others. Whole rounds are kept when a later one ends the
 // run with an error.
 func (c *Bench) Calibrate(ctx context.Context, tasks []plan.Task, rounds int) ([]*evidence.Record, error) {
 	return c.calibrate(ctx, c.units(tasks), rounds)
 }
 
-func (c *Bench) calibrate(ctx context.Context, asked []unit, blocks int) ([]*evidence.Record, error) {
+func (c *Bench) calibrate(ctx context.Context, asked []unit, rounds int) ([]*evidence.Record, error) {
 	a := &calibration{c: c}
 	if err := a.pilot(ctx, asked); err != nil {
 		return nil, err
 	}
-	err := a.run(ctx, asked, blocks)
-	if err != nil && a.blocks == 0 {
+	err := a.run(ctx, asked, rounds)
+	if err != nil && a.rounds == 0 {
 		return nil, err
 	}
 	var records []*evidence.Record
@@ -59,15 +59,15 @@ func (c *Bench) calibrate(ctx context.Context, asked []unit, blocks int) ([]*evi
 	return records, nil
 }
 
-// run runs blocks until there are enough. What an error leaves behind is whole
-// blocks.
-func (a *calibration) run(ctx context.Context, asked []unit, blocks int) error {
-	for attempt := 1; a.blocks < blocks; attempt++ {
+// run runs rounds until there are enough. What an error leaves behind is whole
+// rounds.
+func (a *calibration) run(ctx context.Context, asked []unit, rounds int) error {
+	for attempt := 1; a.rounds < rounds; attempt++ {
 		units := a.left(asked)
 		if len(units) == 0 {
 			return nil
 		}
-		why, err := a.block(ctx, units, blocks)
+		why, err := a.round(ctx, units, rounds)
 		if err != nil {
 			return err
 		}
@@ -75,20 +75,20 @@ func (a *calibration) run(ctx context.Context, asked []unit, blocks int) error {
 		case why == "":
 			attempt = 0
 		case len(a.left(asked)) < len(units):
-			attempt = 0 // the block failed by a unit that is out now
+			attempt = 0 // the round failed by a unit that is out now
 		case attempt == maxAttempts:
-			return errors.New("the device would not hold still for a block: " + why)
+			return errors.New("the device would not hold still for a round: " + why)
 		}
 	}
 	return nil
 }
 
-// pilot is the launch after which everything is in place. Its times are not
+// pilot is the process after which everything is in place. Its times are not
 // used.
 func (a *calibration) pilot(ctx context.Context, asked []unit) error {
 	a.c.say("calibrating %d kernels, pilot", len(asked))
 	a.series = map[string]*timing{}
-	if err := a.c.launch(ctx, asked, a.series); err != nil {
+	if err := a.c.process(ctx, asked, a.series); err != nil {
 		return err
 	}
 	for _, t := range a.series {
@@ -104,14 +104,14 @@ func (a *calibration) left(asked []unit) []unit {
 	return slices.DeleteFunc(slices.Clone(asked), func(u unit) bool { return a.series[u.run()].failure != nil })
 }
 
-// block runs one block and keeps it, or says why it is given up: by a launch
+// round runs one round and keeps it, or says why it is given up: by a process
 // that failed, the device's own words or a process that came, never by a time.
-func (a *calibration) block(ctx context.Context, units []unit, of int) (why string, err error) {
+func (a *calibration) round(ctx context.Context, units []unit, of int) (why string, err error) {
 	start, series := time.Now(), map[string]*timing{}
 	shuffle(units)
-	for n := range blockLaunches {
-		a.c.say("calibrating %d kernels, block %d of %d, launch %d of %d", len(units), a.blocks+1, of, n+1, blockLaunches)
-		if err := a.c.launch(ctx, units, series); err != nil {
+	for n := range roundProcesses {
+		a.c.say("calibrating %d kernels, round %d of %d, process %d of %d", len(units), a.rounds+1, of, n+1, roundProcesses)
+		if err := a.c.process(ctx, units, series); err != nil {
 			return "", err
 		}
 		for _, u := range units {
@@ -121,7 +121,7 @@ func (a *calibration) block(ctx context.Context, units []unit, of int) (why stri
 			}
 		}
 		if why != "" {
-			break // no launch more of a block that is lost
+			break // no process more of a round that is lost
 		}
 	}
 	if why == "" {
@@ -131,7 +131,7 @@ func (a *calibration) block(ctx context.Context, units []unit, of int) (why stri
 		why = intruder
 	}
 	if why != "" {
-		a.discarded = append(a.discarded, evidence.Discarded{Number: a.blocks, Reason: why})
+		a.discarded = append(a.discarded, evidence.Discarded{Number: a.rounds, Reason: why})
 		return why, nil
 	}
 	for _, u := range units {
@@ -140,7 +140,7 @@ func (a *calibration) block(ctx context.Context, units []unit, of int) (why stri
 		to.raw.Write(from.raw.Bytes())
 	}
 	a.wall += time.Since(start)
-	a.blocks++
+	a.rounds++
 	return "", nil
 }
 
@@ -151,9 +151,9 @@ func (a *calibration) record(u unit) (*evidence.Record, error) {
 	}
 	r := a.c.record(evidence.Calibration, u)
 	r.Samples = t.samples
-	launches := float64(a.blocks * blockLaunches)
-	r.AA = &evidence.AA{Blocks: a.blocks, Discarded: a.discarded,
-		LaunchSeconds: a.wall.Seconds() / launches, TimedSeconds: seconds(t.samples) / launches}
+	processes := float64(a.rounds * roundProcesses)
+	r.AA = &evidence.AA{Rounds: a.rounds, Discarded: a.discarded,
+		ProcessSeconds: a.wall.Seconds() / processes, TimedSeconds: seconds(t.samples) / processes}
 	metrics, err := timeMetrics(t.samples)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", u.run(), err)

@@ -14,17 +14,17 @@ import (
 	"github.com/kernelgate/gate/gate/internal/gpu"
 )
 
-// timesOf answers for every unit of a launch, and logs the launch's units in
-// their order. Shell code runs before, with the launch's number in $n.
+// timesOf answers for every unit of a process, and logs the process's units in
+// their order. Shell code runs before, with the process's number in $n.
 func timesOf(shell string) string {
-	return `n=$(($(cat launches 2>/dev/null | wc -l) + 1))
-echo "$*" | grep -o -e '--run [^ ]*' | tr -d '\n' >>launches; echo >>launches
+	return `n=$(($(cat processes 2>/dev/null | wc -l) + 1))
+echo "$*" | grep -o -e '--run [^ ]*' | tr -d '\n' >>processes; echo >>processes
 state='` + stateJSON + `'
 after=$state
 ` + shell + `
 echo '` + configLine + `'
 runs=0
-for u in $(tail -n 1 launches | sed 's/--run / /g'); do
+for u in $(tail -n 1 processes | sed 's/--run / /g'); do
   echo '` + timeLine + `' | sed "s|op/k|${u%@*}|; s|\"small\"|\"${u#*@}\"|; s|\"after\":.*|\"after\":$after}}|"
   runs=$((runs + 1))
 done
@@ -32,16 +32,16 @@ echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$runs,\"profile\":0,\"error\":0
 `
 }
 
-func launchesOf(t *testing.T, c *Bench) []string {
+func processesOf(t *testing.T, c *Bench) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(c.program), "launches"))
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(c.program), "processes"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-func TestCalibrateRunsWholeBlocks(t *testing.T) {
+func TestCalibrateRunsWholeRounds(t *testing.T) {
 	c, kept := fake(t, timesOf(""))
 	units := []unit{of("op/a", "small"), of("op/b", "small"), of("op/c", "small"), of("op/d", "small")}
 	records, err := c.calibrate(context.Background(), units, 10)
@@ -49,65 +49,65 @@ func TestCalibrateRunsWholeBlocks(t *testing.T) {
 		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
 	}
 	for i, r := range records {
-		if r.Provenance.Kernel != units[i].kernel || r.Tier != evidence.Calibration || r.Failure != nil || len(r.Samples) != 80 || r.AA.Blocks != 10 || len(r.AA.Discarded) != 0 {
+		if r.Provenance.Kernel != units[i].kernel || r.Tier != evidence.Calibration || r.Failure != nil || len(r.Samples) != 80 || r.AA.Rounds != 10 || len(r.AA.Discarded) != 0 {
 			t.Errorf("%s: %d samples, %+v", r.Provenance.Kernel, len(r.Samples), r.AA)
 		}
-		if r.AA.LaunchSeconds <= 0 || math.Abs(r.AA.TimedSeconds/((101.5+99)*8*1e-9)-1) > 1e-9 || !r.Metrics.Get("latency.typical").Known() {
+		if r.AA.ProcessSeconds <= 0 || math.Abs(r.AA.TimedSeconds/((101.5+99)*8*1e-9)-1) > 1e-9 || !r.Metrics.Get("latency.typical").Known() {
 			t.Errorf("%s: %+v", r.Provenance.Kernel, r.AA)
 		}
 	}
-	launches := launchesOf(t, c)
-	if len(launches) != 81 {
-		t.Fatalf("%d launches", len(launches))
+	processes := processesOf(t, c)
+	if len(processes) != 81 {
+		t.Fatalf("%d processes", len(processes))
 	}
 	orders := map[string]bool{}
-	for block := range slices.Chunk(launches[1:], 8) {
-		orders[block[0]] = true
-		for _, l := range block {
-			if l != block[0] {
-				t.Errorf("one block has two orders: %s and %s", block[0], l)
+	for round := range slices.Chunk(processes[1:], 8) {
+		orders[round[0]] = true
+		for _, l := range round {
+			if l != round[0] {
+				t.Errorf("one round has two orders: %s and %s", round[0], l)
 			}
 		}
 	}
-	if len(orders) < 2 { // 24 orders, ten blocks: all alike once in 2.6e12 runs
-		t.Error("all blocks have one order")
+	if len(orders) < 2 { // 24 orders, ten rounds: all alike once in 2.6e12 runs
+		t.Error("all rounds have one order")
 	}
 }
 
 const throttled = `after=$(echo "$state" | sed 's/"throttle":\[\]/"throttle":["hw_thermal_slowdown"]/')`
 
-func TestCalibrateDiscardsWholeBlocksByTheDevicesWords(t *testing.T) {
-	c, _ := fake(t, timesOf(`if [ $n -ge 5 ] && [ $n -le 12 ]; then `+throttled+`; fi`)) // the first block, and the second attempt at it
+func TestCalibrateDiscardsWholeRoundsByTheDevicesWords(t *testing.T) {
+	c, _ := fake(t, timesOf(`if [ $n -ge 5 ] && [ $n -le 12 ]; then `+throttled+`; fi`)) // the first round, and the second attempt at it
 	records, err := c.calibrate(context.Background(), []unit{of("op/a", "small")}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	aa := records[0].AA
-	if aa.Blocks != 10 || len(records[0].Samples) != 80 || len(aa.Discarded) != 2 || aa.Discarded[1].Number != 0 || !strings.Contains(aa.Discarded[1].Reason, "hw_thermal_slowdown") {
+	if aa.Rounds != 10 || len(records[0].Samples) != 80 || len(aa.Discarded) != 2 || aa.Discarded[1].Number != 0 || !strings.Contains(aa.Discarded[1].Reason, "hw_thermal_slowdown") {
 		t.Errorf("%d samples, %+v", len(records[0].Samples), aa)
 	}
 	for _, s := range records[0].Samples {
 		if len(s.After.Throttle) > 0 {
-			t.Error("a sample of a discarded block is kept")
+			t.Error("a sample of a discarded round is kept")
 		}
 	}
-	if n := len(launchesOf(t, c)); n != 1+12*8 {
-		t.Errorf("%d launches", n)
+	if n := len(processesOf(t, c)); n != 1+12*8 {
+		t.Errorf("%d processes", n)
 	}
 
 	c, kept := fake(t, timesOf(throttled))
 	_, err = c.calibrate(context.Background(), []unit{of("op/a", "small")}, 10)
-	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a block: the device slowed itself down: hw_thermal_slowdown") || len(*kept) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a round: the device slowed itself down: hw_thermal_slowdown") || len(*kept) != 0 {
 		t.Errorf("%v, %d kept", err, len(*kept))
 	}
-	if n := len(launchesOf(t, c)); n != 1+3*8 {
-		t.Errorf("%d launches", n)
+	if n := len(processesOf(t, c)); n != 1+3*8 {
+		t.Errorf("%d processes", n)
 	}
 }
 
 func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/b", `,"class":"normal"`, "").Replace(errorLine)
-	// The fault comes in the middle of the second block.
+	// The fault comes in the middle of the second round.
 	c, kept := fake(t, timesOf(`case "$*" in *op/b@small*) if [ $n -ge 13 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi;; esac`))
 	records, err := c.calibrate(context.Background(), []unit{of("op/a", "small"), of("op/b", "small")}, 10)
 	if err != nil || len(records) != 2 || len(*kept) != 1 {
@@ -127,8 +127,8 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	}
 }
 
-// A process that comes onto the GPU costs the block it came in.
-func TestCalibrateDiscardsABlockThatWasDisturbed(t *testing.T) {
+// A process that comes onto the GPU costs the round it came in.
+func TestCalibrateDiscardsARoundThatWasDisturbed(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
 	asked := 0
 	c.processes = func(context.Context) ([]gpu.Process, error) {
@@ -142,18 +142,18 @@ func TestCalibrateDiscardsABlockThatWasDisturbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	aa := records[0].AA
-	if aa.Blocks != 10 || len(aa.Discarded) != 1 || aa.Discarded[0].Number != 1 || aa.Discarded[0].Reason != "another process came onto the GPU: train (pid 8)" {
+	if aa.Rounds != 10 || len(aa.Discarded) != 1 || aa.Discarded[0].Number != 1 || aa.Discarded[0].Reason != "another process came onto the GPU: train (pid 8)" {
 		t.Errorf("%+v", aa)
 	}
 }
 
-// What was measured before an interrupt is kept, in whole blocks.
+// What was measured before an interrupt is kept, in whole rounds.
 func TestCalibrateKeepsWhatItHas(t *testing.T) {
 	c, kept := fake(t, timesOf(""))
 	ctx, cancel := context.WithCancel(context.Background())
-	launches := 0
+	processes := 0
 	c.progress = func(string) {
-		if launches++; launches == 1+8+8+3 {
+		if processes++; processes == 1+8+8+3 {
 			cancel()
 		}
 	}
@@ -161,12 +161,12 @@ func TestCalibrateKeepsWhatItHas(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || records != nil {
 		t.Errorf("%v, %v", records, err)
 	}
-	if len(*kept) != 1 || (*kept)[0].AA.Blocks != 2 || len((*kept)[0].Samples) != 16 {
+	if len(*kept) != 1 || (*kept)[0].AA.Rounds != 2 || len((*kept)[0].Samples) != 16 {
 		t.Errorf("%d kept: %+v", len(*kept), *kept)
 	}
 }
 
-// Two builds of one kernel share launches under names of their own.
+// Two builds of one kernel share processes under names of their own.
 func TestCalibrateTellsArtifactsApart(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
 	a, b := of("op/a", "small"), of("op/a", "small")
@@ -175,9 +175,9 @@ func TestCalibrateTellsArtifactsApart(t *testing.T) {
 	if err != nil || len(records) != 2 || len(records[0].Samples) != 80 || len(records[1].Samples) != 80 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	for _, l := range launchesOf(t, c) {
+	for _, l := range processesOf(t, c) {
 		if !strings.Contains(l, "op/a:sm_90@small") || !strings.Contains(l, "op/a:sm_90a@small") {
-			t.Errorf("a launch times %q", l)
+			t.Errorf("a process times %q", l)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func checkMetrics(checks []evidence.Check) evidence.Metrics {
 	}
 }
 
-// worst keeps an error that is not finite: NaN is no small error.
+// worst keeps an error that is not finite.
 func worst(so float64, x *float64) float64 {
 	if x == nil {
 		return math.NaN()

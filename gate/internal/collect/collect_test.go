@@ -187,7 +187,7 @@ func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
 		t.Errorf("the bad one: %+v", r)
 	}
 	r := byName["op/good"]
-	if r == nil || r.Failure != nil || len(r.Samples) != singleLaunches || len(*kept) != 1 || probes(c) != 1 {
+	if r == nil || r.Failure != nil || len(r.Samples) != singleProcesses || len(*kept) != 1 || probes(c) != 1 {
 		t.Fatalf("the good one: %+v, %d kept, %d probes", r, len(*kept), probes(c))
 	}
 	if v := r.Metrics.Get("latency.typical"); !v.Known() || v.Number != 99 || v.Unit != "ns" {

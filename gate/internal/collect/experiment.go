@@ -58,7 +58,7 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 		err = x.plan(tests, budget, elsewhere)
 	}
 	if err == nil {
-		err = x.blocks(ctx)
+		err = x.rounds(ctx)
 	}
 	var records []*evidence.Record
 	for _, a := range x.arms {
@@ -70,11 +70,11 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 }
 
 // pilot times the base once: a floor in ns becomes a share of that time, and
-// the launch after which everything is in place is no part of a block.
+// the process after which everything is in place is not a part of a round.
 func (x *experiment) pilot(ctx context.Context) error {
 	x.c.say("timing %d kernels, pilot", len(x.arms))
 	series := map[string]*timing{}
-	if err := x.c.launch(ctx, unitsOf(x.arms, false), series); err != nil {
+	if err := x.c.process(ctx, unitsOf(x.arms, false), series); err != nil {
 		return err
 	}
 	for _, a := range x.arms {
@@ -89,7 +89,7 @@ func (x *experiment) pilot(ctx context.Context) error {
 // plan hands the tests to a driver. One whose pair failed already is counted and
 // not measured.
 func (x *experiment) plan(tests []plan.Test, budget compare.Budget, elsewhere int) error {
-	var asked []compare.Experiment
+	var asked []compare.Series
 	for _, t := range tests {
 		a := x.arms[t.Task]
 		if a.failure != nil {
@@ -105,7 +105,7 @@ func (x *experiment) plan(tests []plan.Test, budget compare.Budget, elsewhere in
 			return fmt.Errorf("%s: %w", a.pair.Base.run(), err)
 		}
 		x.tests = append(x.tests, t)
-		asked = append(asked, compare.Experiment{Limits: limits, Summaries: []compare.Summary{t.Summary}})
+		asked = append(asked, compare.Series{Limits: limits, Summaries: []compare.Summary{t.Summary}})
 	}
 	if len(asked) == 0 {
 		return nil
@@ -117,14 +117,14 @@ func (x *experiment) plan(tests []plan.Test, budget compare.Budget, elsewhere in
 	return err
 }
 
-func (x *experiment) blocks(ctx context.Context) error {
+func (x *experiment) rounds(ctx context.Context) error {
 	if x.driver == nil {
 		return nil
 	}
 	for {
-		step, more, err := x.driver.NextBlock(rand.Reader)
-		if errors.Is(err, compare.ErrBlockFailed) {
-			x.stop("the device would not hold still for a block")
+		step, more, err := x.driver.NextRound(rand.Reader)
+		if errors.Is(err, compare.ErrRoundFailed) {
+			x.stop("the device would not hold still for a round")
 			return nil
 		}
 		if err != nil || !more {
@@ -132,7 +132,7 @@ func (x *experiment) blocks(ctx context.Context) error {
 			return err
 		}
 		fmt.Fprintf(&x.orders, "%d %d %s %s\n", step.Number, step.Attempt, orderWord(step.Order), x.names(step.Experiments))
-		if err := x.block(ctx, step); err != nil {
+		if err := x.round(ctx, step); err != nil {
 			return err
 		}
 	}
@@ -144,23 +144,23 @@ func (x *experiment) stop(why string) {
 	}
 }
 
-// block runs one step. A pair that fails is dropped and the block is repeated
-// for the others: a block is whole or it is nothing.
-func (x *experiment) block(ctx context.Context, step compare.Step) error {
+// round runs one step. A pair that fails is dropped and the round is repeated
+// for the others: a round is whole or it is nothing.
+func (x *experiment) round(ctx context.Context, step compare.Step) error {
 	start := time.Now()
 	order, word := x.inOrder(step.Experiments), orderWord(step.Order)
-	launches, timed, err := x.launches(ctx, step, order, word)
+	processes, timed, err := x.processes(ctx, step, order, word)
 	if err != nil {
 		return err
 	}
 	x.timed += timed
-	why := x.unusable(order, launches)
+	why := x.unusable(order, processes)
 	if intruder := x.guests.intruder(ctx); why == "" {
 		why = intruder
 	}
 	cost := compare.Cost{WallSeconds: time.Since(start).Seconds(), GPUSeconds: timed}
 	if why == "" {
-		return x.add(step, word, order, launches, cost)
+		return x.add(step, word, order, processes, cost)
 	}
 	for _, a := range order {
 		a.experiment.Discarded = append(a.experiment.Discarded, evidence.Discarded{Number: step.Number, Order: word, Reason: why})
@@ -172,14 +172,14 @@ func (x *experiment) block(ctx context.Context, step compare.Step) error {
 	return nil
 }
 
-// launches runs the processes of a block, and none more once one has failed.
+// processes runs the processes of a round, and none more once one has failed.
 // Timed is the time, in seconds, that their batches were on the GPU.
-func (x *experiment) launches(ctx context.Context, step compare.Step, order []*arms, word string) (all []map[string]*timing, timed float64, err error) {
+func (x *experiment) processes(ctx context.Context, step compare.Step, order []*arms, word string) (all []map[string]*timing, timed float64, err error) {
 	for i, arm := range word {
 		head := arm == 'B'
-		x.c.say("timing %d pairs, block %d (%s), launch %d of %d", len(order), step.Number+1, word, i+1, len(word))
+		x.c.say("timing %d pairs, round %d (%s), process %d of %d", len(order), step.Number+1, word, i+1, len(word))
 		one := map[string]*timing{}
-		if err := x.c.launch(ctx, unitsOf(order, head), one); err != nil {
+		if err := x.c.process(ctx, unitsOf(order, head), one); err != nil {
 			return nil, timed, err
 		}
 		all = append(all, one)
@@ -223,15 +223,15 @@ func (x *experiment) names(tests []int) string {
 // The power cap is not among them: a kernel that reaches it does so always.
 var slowing = []string{"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"}
 
-// unusable says why a block cannot be used, by the device's state and the
-// launches' success, blind to every time.
-func (x *experiment) unusable(order []*arms, launches []map[string]*timing) string {
+// unusable says why a round cannot be used, by the device's state and the
+// processes' success, blind to every time.
+func (x *experiment) unusable(order []*arms, processes []map[string]*timing) string {
 	for _, a := range order {
 		if a.failure != nil {
 			return a.pair.Head.run() + ": " + a.failure.Message
 		}
 	}
-	for _, l := range launches {
+	for _, l := range processes {
 		if why := slowed(l); why != "" {
 			return why
 		}
@@ -239,10 +239,10 @@ func (x *experiment) unusable(order []*arms, launches []map[string]*timing) stri
 	return ""
 }
 
-// slowed says how the device held down its clocks around any of the launches.
-func slowed(launches map[string]*timing) string {
-	for _, unit := range slices.Sorted(maps.Keys(launches)) {
-		for _, s := range launches[unit].samples {
+// slowed says how the device held down its clocks around any of the processes.
+func slowed(processes map[string]*timing) string {
+	for _, unit := range slices.Sorted(maps.Keys(processes)) {
+		for _, s := range processes[unit].samples {
 			for _, reason := range append(slices.Clone(s.Before.Throttle), s.After.Throttle...) {
 				if slices.Contains(slowing, reason) {
 					return "the device slowed itself down: " + reason
@@ -261,13 +261,13 @@ func (x *experiment) dropFailed() {
 	}
 }
 
-// add hands a block to the driver and keeps its samples.
-func (x *experiment) add(step compare.Step, word string, order []*arms, launches []map[string]*timing, cost compare.Cost) error {
-	whole := map[*arms]evidence.Block{}
+// add hands a round to the driver and keeps its samples.
+func (x *experiment) add(step compare.Step, word string, order []*arms, processes []map[string]*timing, cost compare.Cost) error {
+	whole := map[*arms]evidence.Round{}
 	for _, a := range order {
-		b := evidence.Block{Number: step.Number, Order: word}
+		b := evidence.Round{Number: step.Number, Order: word}
 		for i, arm := range word {
-			t := launches[i][a.unit(arm == 'B').run()]
+			t := processes[i][a.unit(arm == 'B').run()]
 			if arm == 'B' {
 				b.Head = append(b.Head, t.samples...)
 				a.head.Write(t.raw.Bytes())
@@ -278,19 +278,19 @@ func (x *experiment) add(step compare.Step, word string, order []*arms, launches
 		}
 		whole[a] = b
 	}
-	blocks := map[int]compare.Block{}
+	rounds := map[int]compare.Round{}
 	for _, i := range step.Experiments {
 		t := x.tests[i]
-		b, err := compare.BlockOf(whole[x.arms[t.Task]], t.CacheState)
+		b, err := compare.RoundOf(whole[x.arms[t.Task]], t.CacheState)
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.arms[t.Task].pair.Head.run(), err)
 		}
-		blocks[i] = b
+		rounds[i] = b
 	}
 	for _, a := range order {
-		a.experiment.Blocks = append(a.experiment.Blocks, whole[a])
+		a.experiment.Rounds = append(a.experiment.Rounds, whole[a])
 	}
-	return x.driver.Add(step, blocks, cost)
+	return x.driver.Add(step, rounds, cost)
 }
 
 // seconds is the time that batches were on the GPU.
@@ -317,26 +317,26 @@ func orderWord(o compare.Order) string {
 	return string(word)
 }
 
-// record makes and keeps the record of a pair. Whole blocks from before a
+// record makes and keeps the record of a pair. Whole rounds from before a
 // failure are kept as an experiment without an end, which nobody judges; what
 // is handed back then is the failure.
 func (x *experiment) record(a *arms, wall time.Duration) (*evidence.Record, error) {
 	r := x.c.record(evidence.Latency, a.pair.Head)
 	r.Base, r.Failure = &a.pair.Base.address, a.failure
-	if len(a.experiment.Blocks) == 0 {
+	if len(a.experiment.Rounds) == 0 {
 		if r.Failure == nil {
-			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoBlock()}
+			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoRound()}
 		}
 		return r, nil
 	}
 	if a.failure != nil {
-		a.experiment.Stopped = "a launch failed: " + a.failure.Message
+		a.experiment.Stopped = "a process failed: " + a.failure.Message
 	}
 	a.experiment.WallSeconds, a.experiment.TimedSeconds = wall.Seconds(), x.timed
 	whole := *r
 	whole.Failure, whole.Experiment = nil, &a.experiment
 	var head []evidence.Sample
-	for _, b := range a.experiment.Blocks {
+	for _, b := range a.experiment.Rounds {
 		head = append(head, b.Head...)
 	}
 	var err error

@@ -28,7 +28,7 @@ func question(pair int) plan.Test {
 	return plan.Test{Task: pair, Test: compare.Test{CacheState: evidence.Warm, Summary: compare.Typical, Bound: compare.Bound{Limits: limits}}}
 }
 
-// ask runs an experiment of two blocks on a harness that a shell snippet
+// ask runs an experiment of two rounds on a harness that a shell snippet
 // disturbs.
 func ask(t *testing.T, shell string, change func(*Bench), pairs []pair, tests ...plan.Test) ([]*evidence.Record, []string, *Bench, error) {
 	t.Helper()
@@ -38,7 +38,7 @@ func ask(t *testing.T, shell string, change func(*Bench), pairs []pair, tests ..
 		change(c)
 	}
 	records, err := c.timeTogether(context.Background(), pairs, tests, compare.Budget{Pairs: 8}, 0)
-	return records, launchesOf(t, c), c, err
+	return records, processesOf(t, c), c, err
 }
 
 func twoPairs() []pair {
@@ -46,17 +46,17 @@ func twoPairs() []pair {
 	return []pair{{Base: side("op/a", "", "base"), Head: head}, {Base: side("op/ref", "reference:sm_90", "ref"), Head: head, Reference: true}}
 }
 
-// Two pairs share the head's time of a launch, and every launch times one arm.
+// Two pairs share the head's time of a process, and every process times one arm.
 func TestExperimentTimesEachUnitOnce(t *testing.T) {
-	records, launches, _, err := ask(t, "", nil, twoPairs(), question(0), question(1))
+	records, processes, _, err := ask(t, "", nil, twoPairs(), question(0), question(1))
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	if len(launches) != 1+16 {
-		t.Fatalf("%d launches, want the pilot and two blocks", len(launches))
+	if len(processes) != 1+16 {
+		t.Fatalf("%d processes, want the pilot and two rounds", len(processes))
 	}
 	heads := 0
-	for _, l := range launches {
+	for _, l := range processes {
 		units := strings.Fields(strings.ReplaceAll(l, "--run", ""))
 		slices.Sort(units)
 		switch strings.Join(units, " ") {
@@ -64,14 +64,14 @@ func TestExperimentTimesEachUnitOnce(t *testing.T) {
 			heads++
 		case "op/a@small op/ref:reference:sm_90@small":
 		default:
-			t.Errorf("a launch times %q", l)
+			t.Errorf("a process times %q", l)
 		}
 	}
 	if heads != 8 {
-		t.Errorf("%d launches of the head, want 8", heads)
+		t.Errorf("%d processes of the head, want 8", heads)
 	}
 	for i, r := range records {
-		if r.Failure != nil || len(r.Experiment.Blocks) != 2 || len(r.Experiment.Blocks[0].Head) != 4 || r.Base.Code != twoPairs()[i].Base.address.Code || r.Address.Code != "head" {
+		if r.Failure != nil || len(r.Experiment.Rounds) != 2 || len(r.Experiment.Rounds[0].Head) != 4 || r.Base.Code != twoPairs()[i].Base.address.Code || r.Address.Code != "head" {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -80,11 +80,11 @@ func TestExperimentTimesEachUnitOnce(t *testing.T) {
 	}
 }
 
-// A process that comes onto the GPU costs the block it came in, and no other;
+// A process that comes onto the GPU costs the round it came in, and no other;
 // one that was there from the start costs none.
-func TestExperimentDiscardsABlockThatWasDisturbed(t *testing.T) {
+func TestExperimentDiscardsARoundThatWasDisturbed(t *testing.T) {
 	asked := 0
-	processes := func(c *Bench) {
+	somebody := func(c *Bench) {
 		c.processes = func(context.Context) ([]gpu.Process, error) {
 			all := []gpu.Process{{UUID: "GPU-1", PID: 7, Name: "old"}, {UUID: "GPU-2", PID: 9, Name: "elsewhere"}}
 			if asked++; asked > 2 {
@@ -93,34 +93,34 @@ func TestExperimentDiscardsABlockThatWasDisturbed(t *testing.T) {
 			return all, nil
 		}
 	}
-	records, launches, _, err := ask(t, "", processes, twoPairs()[:1], question(0))
+	records, processes, _, err := ask(t, "", somebody, twoPairs()[:1], question(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := records[0].Experiment
-	if len(x.Blocks) != 2 || len(x.Discarded) != 1 || x.Discarded[0].Number != 1 || x.Discarded[0].Reason != "another process came onto the GPU: train (pid 8)" || len(launches) != 1+24 {
-		t.Errorf("%d blocks, %+v, %d launches", len(x.Blocks), x.Discarded, len(launches))
+	if len(x.Rounds) != 2 || len(x.Discarded) != 1 || x.Discarded[0].Number != 1 || x.Discarded[0].Reason != "another process came onto the GPU: train (pid 8)" || len(processes) != 1+24 {
+		t.Errorf("%d rounds, %+v, %d processes", len(x.Rounds), x.Discarded, len(processes))
 	}
 }
 
 // A reference that breaks takes its own pair along, names itself, and leaves
-// the other pair its block anew; no launch more is spent on the lost one.
+// the other pair its round anew; no process more is spent on the lost one.
 func TestExperimentDropsAReferenceThatBreaks(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/ref:reference:sm_90", `,"class":"normal"`, "").Replace(errorLine)
 	shell := `case "$*" in *reference*) if [ $n -gt 1 ]; then ` + say(configLine, fault, endLine(fault)) + `exit 1; fi;; esac`
-	records, launches, c, err := ask(t, shell, nil, twoPairs(), question(0), question(1))
+	records, processes, c, err := ask(t, shell, nil, twoPairs(), question(0), question(1))
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	if r := records[0]; r.Failure != nil || len(r.Experiment.Blocks) != 2 || len(r.Experiment.Discarded) != 1 {
+	if r := records[0]; r.Failure != nil || len(r.Experiment.Rounds) != 2 || len(r.Experiment.Discarded) != 1 {
 		t.Errorf("the pair that is well: %+v", r)
 	}
 	f := records[1].Failure
 	if f == nil || !f.OtherArm || f.Kind != evidence.Tool || !strings.HasPrefix(f.Message, "the reference op/ref cannot be timed: cudaErrorIllegalAddress") {
 		t.Errorf("the reference: %+v", f)
 	}
-	if n := len(launches) - 1; n < 16+1 || n > 16+6 || probes(c) != 1 { // at most four launches of the head, the broken one and its repetition
-		t.Errorf("%d launches, %d probes", n, probes(c))
+	if n := len(processes) - 1; n < 16+1 || n > 16+6 || probes(c) != 1 { // at most four processes of the head, the broken one and its repetition
+		t.Errorf("%d processes, %d probes", n, probes(c))
 	}
 }
 
@@ -141,7 +141,7 @@ func TestExperimentBlamesTheHead(t *testing.T) {
 
 // What was measured before a base broke is kept, as an experiment that has not
 // ended, whatever the failure says of itself.
-func TestExperimentKeepsBlocksFromBeforeAFailure(t *testing.T) {
+func TestExperimentKeepsRoundsFromBeforeAFailure(t *testing.T) {
 	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "", "cudaErrorIllegalAddress", "", "an illegal memory access was encountered", "resolved").Replace(errorLine)
 	var kept []*evidence.Record
 	keep := func(c *Bench) {
@@ -151,7 +151,7 @@ func TestExperimentKeepsBlocksFromBeforeAFailure(t *testing.T) {
 	if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Experiment != nil {
 		t.Fatalf("%+v, %v", records, err)
 	}
-	if len(kept) != 1 || kept[0].Failure != nil || len(kept[0].Experiment.Blocks) != 1 || kept[0].Experiment.Ended() || !strings.HasPrefix(kept[0].Experiment.Stopped, "a launch failed: ") {
+	if len(kept) != 1 || kept[0].Failure != nil || len(kept[0].Experiment.Rounds) != 1 || kept[0].Experiment.Ended() || !strings.HasPrefix(kept[0].Experiment.Stopped, "a process failed: ") {
 		t.Errorf("%d kept: %+v", len(kept), kept)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // guests are the processes of others on the device, as they were last asked
-// for, between launches.
+// for, between processes.
 type guests struct {
 	c    *Bench
 	seen []gpu.Process

@@ -22,19 +22,19 @@ type timing struct {
 	failure *evidence.Failure
 }
 
-// singleLaunches is how many fresh processes time a kernel that is compared
+// singleProcesses is how many fresh processes time a kernel that is compared
 // with nothing.
-const singleLaunches = 10
+const singleProcesses = 10
 
-// timeAlone measures units that are compared with nothing: every launch is a fresh
+// timeAlone measures units that are compared with nothing: every process is a fresh
 // process that all units share. It returns one record a unit, in their order.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit) ([]*evidence.Record, error) {
 	series := map[string]*timing{}
 	units := slices.Clone(asked)
-	for n := range singleLaunches {
-		c.say("timing %d kernels, launch %d of %d", len(units), n+1, singleLaunches)
+	for n := range singleProcesses {
+		c.say("timing %d kernels, process %d of %d", len(units), n+1, singleProcesses)
 		shuffle(units)
-		if err := c.launch(ctx, units, series); err != nil {
+		if err := c.process(ctx, units, series); err != nil {
 			return nil, err
 		}
 	}
@@ -63,9 +63,9 @@ func (c *Bench) timeRecord(u unit, t *timing) (*evidence.Record, error) {
 	return r, c.keep(r, "", map[string][]byte{"harness.jsonl": t.raw.Bytes()})
 }
 
-// timeMetrics are medians over launches of each launch's summaries.
+// timeMetrics are medians over processes of each process's summaries.
 func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
-	by := map[evidence.CacheState][]compare.Launch{}
+	by := map[evidence.CacheState][]compare.Process{}
 	for _, s := range samples {
 		l, err := compare.Summarize(s.BatchesNS)
 		if err != nil {
@@ -80,7 +80,7 @@ func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
 		}
 		s, err := compare.SummarizeArm(by[m.CacheState], m.Summary)
 		if err != nil {
-			out[m.Name] = evidence.Absent(fmt.Sprintf("no %s launches: %v", m.CacheState, err), m.Unit)
+			out[m.Name] = evidence.Absent(fmt.Sprintf("no %s processes: %v", m.CacheState, err), m.Unit)
 			continue
 		}
 		out[m.Name] = evidence.Of(s.Median, m.Unit)
@@ -88,9 +88,9 @@ func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
 	return out, nil
 }
 
-// launch runs one process over all units, in their order. A unit that
-// breaks the process is taken out and the launch is repeated for the others.
-func (c *Bench) launch(ctx context.Context, units []unit, series map[string]*timing) error {
+// process runs one process over all units, in their order. A unit that
+// breaks the process is taken out and the process is repeated for the others.
+func (c *Bench) process(ctx context.Context, units []unit, series map[string]*timing) error {
 	for {
 		var left []unit
 		for _, u := range units {
@@ -124,7 +124,7 @@ func (c *Bench) launch(ctx context.Context, units []unit, series map[string]*tim
 	}
 }
 
-// culprit names the unit that broke a launch.
+// culprit names the unit that broke a process.
 func (c *Bench) culprit(s *stream, r command.Result, units []unit) (string, *evidence.Failure) {
 	if len(s.errors) > 0 {
 		m := s.errors[0]

@@ -23,7 +23,7 @@ type Command struct {
 	Pass  []string      // names of gate's own variables that pass to this child only; NAME* is every name that begins so
 	Limit time.Duration // from start to end
 	Most  int           // bytes of standard output
-	Idle  time.Duration // longest silence of standard output; 0 is no limit
+	Idle  time.Duration // longest silence of standard output; 0 is not a limit
 	Merge bool          // standard error goes where standard output goes
 	Lines func(string)  // is told each line of standard output when it is complete; may be nil
 }

@@ -31,7 +31,7 @@ func varianceComponents(groups [][]float64) components {
 			ssWithin += (x - mean) * (x - mean)
 		}
 	}
-	effective := (n - squares/n) / (k - 1) // launches a group, where they are unequal
+	effective := (n - squares/n) / (k - 1) // processes a group, where they are unequal
 	within := ssWithin / (n - k)
 	return components{
 		between: math.Max(0, (ssBetween/(k-1)-within)/effective),

@@ -11,37 +11,37 @@ import (
 // passed or broken at 1 %.
 const armTail = 0.01
 
-// An ArmSummary is one arm for itself: the median of its launches and an
+// An ArmSummary is one arm for itself: the median of its processes and an
 // interval of the median that assumes no distribution (order statistics). It
-// treats launches as independent, which a drift over the job breaks; for a
-// comparison of two arms use an Experiment.
+// treats processes as independent, which a drift over the job breaks; for a
+// comparison of two arms use an Series.
 type ArmSummary struct {
-	Launches int     `json:"launches"`
-	Median   float64 `json:"median_ns"`
-	Low      float64 `json:"low_ns"`
-	High     float64 `json:"high_ns"`
-	// Bounded is false where the launches are too few (below 7) for the
+	Processes int     `json:"launches"`
+	Median    float64 `json:"median_ns"`
+	Low       float64 `json:"low_ns"`
+	High      float64 `json:"high_ns"`
+	// Bounded is false where the processes are too few (below 7) for the
 	// confidence; Low and High are then the extremes.
 	Bounded bool `json:"bounded"`
 }
 
-// SummarizeArm summarises launches of one arm. The error wraps
-// errInvalidLaunch.
-func SummarizeArm(launches []Launch, metric Summary) (ArmSummary, error) {
-	if len(launches) == 0 {
-		return ArmSummary{}, fmt.Errorf("%w: there is none", errInvalidLaunch)
+// SummarizeArm summarises processes of one arm. The error wraps
+// errInvalidProcess.
+func SummarizeArm(processes []Process, metric Summary) (ArmSummary, error) {
+	if len(processes) == 0 {
+		return ArmSummary{}, fmt.Errorf("%w: there is none", errInvalidProcess)
 	}
 	var values []float64
-	for i, l := range launches {
+	for i, l := range processes {
 		if err := l.valid(); err != nil {
-			return ArmSummary{}, fmt.Errorf("launch %d: %w", i, err)
+			return ArmSummary{}, fmt.Errorf("process %d: %w", i, err)
 		}
 		values = append(values, metric.of(l))
 	}
 	slices.Sort(values)
 	below, bounded := signCut(len(values), armTail)
 	return ArmSummary{
-		Launches: len(values), Median: median(values), Bounded: bounded,
+		Processes: len(values), Median: median(values), Bounded: bounded,
 		Low: values[below], High: values[len(values)-1-below],
 	}, nil
 }
@@ -64,40 +64,40 @@ func signCut(n int, tail float64) (int, bool) {
 
 // An AbsoluteOutcome is an arm held against a limit in nanoseconds.
 type AbsoluteOutcome struct {
-	Verdict Verdict    `json:"verdict"` // Pass, Regressed or Inconclusive
-	Reason  Reason     `json:"reason"`
-	Detail  string     `json:"detail"`
-	Limit   float64    `json:"limit_ns"`
-	Arm     ArmSummary `json:"arm"`
+	Decision Decision   `json:"verdict"` // Pass, Regressed or Inconclusive
+	Reason   Reason     `json:"reason"`
+	Detail   string     `json:"detail"`
+	Limit    float64    `json:"limit_ns"`
+	Arm      ArmSummary `json:"arm"`
 }
 
 // DecideAbsolute passes when the whole interval of the median lies below the
 // limit, is red when all of it lies above, and is inconclusive otherwise. The
 // error is 1 % for each limit by itself.
-func DecideAbsolute(launches []Launch, metric Summary, limit float64) AbsoluteOutcome {
+func DecideAbsolute(processes []Process, metric Summary, limit float64) AbsoluteOutcome {
 	o := AbsoluteOutcome{Limit: limit}
-	if len(launches) == 0 {
-		o.Detail = "no launch was measured"
+	if len(processes) == 0 {
+		o.Detail = "no process was measured"
 		return o
 	}
-	arm, err := SummarizeArm(launches, metric)
+	arm, err := SummarizeArm(processes, metric)
 	if err != nil {
-		o.Reason, o.Detail = InvalidLaunch, err.Error()
+		o.Reason, o.Detail = InvalidProcess, err.Error()
 		return o
 	}
 	o.Arm = arm
-	figures := fmt.Sprintf("%s %.1f ns (%.1f to %.1f) after %d launches", metric, arm.Median, arm.Low, arm.High, arm.Launches)
+	figures := fmt.Sprintf("%s %.1f ns (%.1f to %.1f) after %d processes", metric, arm.Median, arm.Low, arm.High, arm.Processes)
 	switch {
 	case !usable(limit):
-		o.Limit, o.Reason, o.Detail = 0, Undecided, fmt.Sprintf("a limit of %v ns is no limit: %s", limit, figures)
+		o.Limit, o.Reason, o.Detail = 0, Undecided, fmt.Sprintf("a limit of %v ns is not a limit: %s", limit, figures)
 	case !arm.Bounded:
-		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("too few launches for an interval, at least 7 are needed: %s", figures)
+		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("too few processes for an interval, at least 7 are needed: %s", figures)
 	case arm.Low > limit:
-		o.Verdict, o.Reason, o.Detail = Regressed, AboveTolerance, fmt.Sprintf("above the limit of %.1f ns: %s", limit, figures)
+		o.Decision, o.Reason, o.Detail = Regressed, AboveTolerance, fmt.Sprintf("above the limit of %.1f ns: %s", limit, figures)
 	case arm.Low == arm.High:
-		o.Reason, o.Detail = ZeroVariance, fmt.Sprintf("all inner launches gave the same time: %s", figures)
+		o.Reason, o.Detail = ZeroVariance, fmt.Sprintf("all inner processes gave the same time: %s", figures)
 	case arm.High < limit:
-		o.Verdict, o.Reason, o.Detail = Pass, BelowDetect, fmt.Sprintf("below the limit of %.1f ns: %s", limit, figures)
+		o.Decision, o.Reason, o.Detail = Pass, BelowDetect, fmt.Sprintf("below the limit of %.1f ns: %s", limit, figures)
 	default:
 		o.Reason, o.Detail = Undecided, fmt.Sprintf("the interval holds the limit of %.1f ns: %s", limit, figures)
 	}

@@ -7,23 +7,23 @@ import (
 	"testing"
 )
 
-func launchesOf(values ...float64) []Launch {
-	var list []Launch
+func processesOf(values ...float64) []Process {
+	var list []Process
 	for _, v := range values {
-		list = append(list, Launch{Typical: v, Mean: 2 * v})
+		list = append(list, Process{Typical: v, Mean: 2 * v})
 	}
 	return list
 }
 
 func TestDecideAbsolute(t *testing.T) {
-	twelve := launchesOf(101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112)
+	twelve := processesOf(101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112)
 	for _, c := range []struct {
-		name     string
-		launches []Launch
-		metric   Summary
-		limit    float64
-		verdict  Verdict
-		reason   Reason
+		name      string
+		processes []Process
+		metric    Summary
+		limit     float64
+		verdict   Decision
+		reason    Reason
 	}{
 		{"below", twelve, Typical, 112, Pass, BelowDetect},
 		{"at the interval's end", twelve, Typical, 111, Inconclusive, Undecided},
@@ -31,34 +31,34 @@ func TestDecideAbsolute(t *testing.T) {
 		{"inside", twelve, Typical, 106.5, Inconclusive, Undecided},
 		{"above", twelve, Typical, 101.5, Regressed, AboveTolerance},
 		{"the other metric", twelve, Mean, 112, Regressed, AboveTolerance},
-		{"six launches", twelve[:6], Typical, 1e6, Inconclusive, TooFewPairs},
-		{"six launches above", twelve[:6], Typical, 1, Inconclusive, TooFewPairs},
+		{"six processes", twelve[:6], Typical, 1e6, Inconclusive, TooFewPairs},
+		{"six processes above", twelve[:6], Typical, 1, Inconclusive, TooFewPairs},
 		{"none", nil, Typical, 1e6, Inconclusive, NotMeasured},
-		{"NaN", launchesOf(1, 2, 3, math.NaN(), 5, 6, 7, 8), Typical, 1e6, Inconclusive, InvalidLaunch},
-		{"constant", launchesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 1e6, Inconclusive, ZeroVariance},
-		{"constant above", launchesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 4, Regressed, AboveTolerance},
+		{"NaN", processesOf(1, 2, 3, math.NaN(), 5, 6, 7, 8), Typical, 1e6, Inconclusive, InvalidProcess},
+		{"constant", processesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 1e6, Inconclusive, ZeroVariance},
+		{"constant above", processesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 4, Regressed, AboveTolerance},
 		{"limit NaN", twelve, Typical, math.NaN(), Inconclusive, Undecided},
 		{"limit 0", twelve, Typical, 0, Inconclusive, Undecided},
 	} {
-		o := DecideAbsolute(c.launches, c.metric, c.limit)
-		if o.Verdict != c.verdict || o.Reason != c.reason || o.Detail == "" {
-			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Verdict, o.Reason, o.Detail, c.verdict, c.reason)
+		o := DecideAbsolute(c.processes, c.metric, c.limit)
+		if o.Decision != c.verdict || o.Reason != c.reason || o.Detail == "" {
+			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Decision, o.Reason, o.Detail, c.verdict, c.reason)
 		}
 	}
 }
 
 // P(Binomial(12, ½) <= 1) = 13/4096 is within 1 %, with 2 it is 79/4096.
 func TestArmInterval(t *testing.T) {
-	arm, err := SummarizeArm(launchesOf(12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), Typical)
-	if want := (ArmSummary{Launches: 12, Median: 6.5, Low: 2, High: 11, Bounded: true}); err != nil || arm != want {
+	arm, err := SummarizeArm(processesOf(12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), Typical)
+	if want := (ArmSummary{Processes: 12, Median: 6.5, Low: 2, High: 11, Bounded: true}); err != nil || arm != want {
 		t.Errorf("%+v, %v, want %+v", arm, err, want)
 	}
-	if _, err := SummarizeArm(nil, Typical); !errors.Is(err, errInvalidLaunch) {
-		t.Errorf("no launches: %v", err)
+	if _, err := SummarizeArm(nil, Typical); !errors.Is(err, errInvalidProcess) {
+		t.Errorf("no processes: %v", err)
 	}
 	for n, bounded := range map[int]bool{1: false, 6: false, 7: true, 8: true} {
 		if _, got := signCut(n, armTail); got != bounded {
-			t.Errorf("%d launches: bounded %v, want %v", n, got, bounded)
+			t.Errorf("%d processes: bounded %v, want %v", n, got, bounded)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestReferences(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		effect, ratio float64
-		verdict       Verdict
+		verdict       Decision
 	}{
 		{"well below half", -0.6, 0.5, Pass},
 		{"twenty times faster is no collapse", -0.95, 0.5, Pass},
@@ -80,9 +80,9 @@ func TestReferences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Experiment{Limits: limits, Blocks: normalBlocks(rng, 3, 0.003, c.effect)}
-		if o := decideOne(t, e, fixed(t, 3)); o.Verdict != c.verdict {
-			t.Errorf("%s: %s (%s), want %s", c.name, o.Verdict, o.Detail, c.verdict)
+		e := Series{Limits: limits, Rounds: normalRounds(rng, 3, 0.003, c.effect)}
+		if o := decideOne(t, e, fixed(t, 3)); o.Decision != c.verdict {
+			t.Errorf("%s: %s (%s), want %s", c.name, o.Decision, o.Detail, c.verdict)
 		}
 	}
 	// A head in two modes says nothing of a reference of another scale.
@@ -90,16 +90,16 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := Experiment{Limits: limits, Blocks: normalBlocks(rng, 3, 0.001, -0.9)}
-	for i := range two.Blocks {
-		two.Blocks[i].Head[0].Typical *= 1.1
-		two.Blocks[i].Head[2].Typical *= 1.1
+	two := Series{Limits: limits, Rounds: normalRounds(rng, 3, 0.001, -0.9)}
+	for i := range two.Rounds {
+		two.Rounds[i].Head[0].Typical *= 1.1
+		two.Rounds[i].Head[2].Typical *= 1.1
 	}
 	if m := decideOne(t, two, fixed(t, 3)).Summaries[0]; m.Modes != nil || m.MDE90 != nil {
 		t.Errorf("against a reference: %+v", m)
 	}
 	two.Limits = standard(t)
 	if m := decideOne(t, two, fixed(t, 3)).Summaries[0]; m.Modes == nil || m.MDE90 == nil {
-		t.Errorf("the same launches against a base: %+v", m)
+		t.Errorf("the same processes against a base: %+v", m)
 	}
 }

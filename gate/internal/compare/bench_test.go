@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-func benchmarkRequest(kernels, blocks int) []Experiment {
+func benchmarkRequest(kernels, rounds int) []Series {
 	rng := rand.New(rand.NewPCG(51, 0))
-	experiments := make([]Experiment, kernels)
+	experiments := make([]Series, kernels)
 	for i := range experiments {
-		experiments[i] = Experiment{Limits: Limits{Tolerance: 0.005, Detect: 0.02}, Blocks: normalBlocks(rng, blocks, 0.003, 0)}
+		experiments[i] = Series{Limits: Limits{Tolerance: 0.005, Detect: 0.02}, Rounds: normalRounds(rng, rounds, 0.003, 0)}
 	}
 	return experiments
 }
@@ -39,9 +39,9 @@ func BenchmarkDecide1000(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		plan   Plan
-		blocks int
+		rounds int
 	}{{"fixed12", three, 3}, {"sequential12", SequentialPlan(), 3}, {"sequential120", SequentialPlan(), 30}} {
-		experiments := benchmarkRequest(1000, c.blocks)
+		experiments := benchmarkRequest(1000, c.rounds)
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			defer reportCPU(b)()

@@ -12,10 +12,10 @@ const intervalConfidence = 0.95
 
 // An Outcome is what one experiment proved, and how.
 type Outcome struct {
-	Verdict Verdict `json:"verdict"`
-	Reason  Reason  `json:"reason"`
-	Detail  string  `json:"detail"` // one sentence with the figures
-	Pairs   int     `json:"pairs"`
+	Decision Decision `json:"verdict"`
+	Reason   Reason   `json:"reason"`
+	Detail   string   `json:"detail"` // one sentence with the figures
+	Pairs    int      `json:"pairs"`
 	// NeedPairs is the number of pairs that would decide with 90 % probability
 	// if the effect is as estimated; 0 where it is decided, -1 where nothing is
 	// known about the noise.
@@ -27,10 +27,10 @@ type Outcome struct {
 
 // A SummaryOutcome is the part of an outcome that belongs to one gated metric.
 type SummaryOutcome struct {
-	Summary Summary `json:"metric"`
-	Verdict Verdict `json:"verdict"`
-	Base    float64 `json:"base_ns"` // median of the launches
-	Head    float64 `json:"head_ns"`
+	Summary  Summary  `json:"metric"`
+	Decision Decision `json:"verdict"`
+	Base     float64  `json:"base_ns"` // median of the processes
+	Head     float64  `json:"head_ns"`
 	// Estimate is the Hodges-Lehmann ratio minus 1; Low and High are its 95 %
 	// interval, which holds for this metric at this look and is not widened
 	// for the number of looks or tests.
@@ -51,8 +51,8 @@ type SummaryOutcome struct {
 // Decide judges all experiments of a pull request. They have to be passed
 // together: the error is bounded over the experiments of one call. Outcomes
 // stand in the order of the experiments. The error is for misuse only (an
-// invalid plan or limits, more blocks than were planned).
-func Decide(experiments []Experiment, plan Plan) ([]Outcome, error) {
+// invalid plan or limits, more rounds than were planned).
+func Decide(experiments []Series, plan Plan) ([]Outcome, error) {
 	if err := validAll(experiments, plan); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Decide(experiments []Experiment, plan Plan) ([]Outcome, error) {
 // outcome writes a trial out.
 func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 	o := Outcome{Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}
-	o.Verdict, o.Reason = t.verdict(red, faster, plan)
+	o.Decision, o.Reason = t.verdict(red, faster, plan)
 	if t.invalid != nil {
 		o.Detail = t.invalid.Error()
 		return o
@@ -88,28 +88,28 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 }
 
 // outcome writes one metric out.
-func (t test) outcome(e Experiment, red float64, tests int, plan Plan) SummaryOutcome {
+func (t test) outcome(e Series, red float64, tests int, plan Plan) SummaryOutcome {
 	estimate, low, high := t.d.hodgesLehmann(intervalConfidence)
 	m := SummaryOutcome{
-		Summary: t.metric, Verdict: decided([]test{t}, red, plan.Beta),
-		Base: armMedian(e.Blocks, t.metric, Base), Head: armMedian(e.Blocks, t.metric, Head),
+		Summary: t.metric, Decision: decided([]test{t}, red, plan.Beta),
+		Base: armMedian(e.Rounds, t.metric, Base), Head: armMedian(e.Rounds, t.metric, Head),
 		Estimate: relative(estimate), Low: relative(low), High: relative(high),
 		PRegressed: last(t.regressed), PPass: last(t.passed), PImproved: t.improved,
 	}
 	if e.Limits.Reference { // two arms of different scale share neither modes nor a smallest effect
 		return m
 	}
-	m.Modes = findModes(e.Blocks, t.metric)
-	if effect, ok := detectable(residuals(e.Blocks, t.metric), e.Limits, plan, tests); ok {
+	m.Modes = findModes(e.Rounds, t.metric)
+	if effect, ok := detectable(residuals(e.Rounds, t.metric), e.Limits, plan, tests); ok {
 		m.MDE90 = &effect
 	}
 	return m
 }
 
-// armValues lists one arm's launches, block after block.
-func armValues(blocks []Block, m Summary, a Arm) []float64 {
+// armValues lists one arm's processes, round after round.
+func armValues(rounds []Round, m Summary, a Arm) []float64 {
 	var values []float64
-	for _, b := range blocks {
+	for _, b := range rounds {
 		side := b.Base
 		if a == Head {
 			side = b.Head
@@ -121,9 +121,9 @@ func armValues(blocks []Block, m Summary, a Arm) []float64 {
 	return values
 }
 
-// armMedian is the median launch of one arm. Callers pass at least one block.
-func armMedian(blocks []Block, m Summary, a Arm) float64 {
-	median, err := stats.Median(armValues(blocks, m, a))
+// armMedian is the median process of one arm. Callers pass at least one round.
+func armMedian(rounds []Round, m Summary, a Arm) float64 {
+	median, err := stats.Median(armValues(rounds, m, a))
 	if err != nil {
 		return 0
 	}
@@ -138,11 +138,11 @@ func (o Outcome) detail(plan Plan) string {
 	}
 	switch o.Reason {
 	case NotMeasured:
-		return "no block was measured" + need
+		return "no round was measured" + need
 	case TooFewPairs:
 		return fmt.Sprintf("%d pairs cannot decide among %d tests: %s%s", o.Pairs, o.Tests, o.figures(), need)
 	case ZeroVariance:
-		return fmt.Sprintf("one arm gave the same time in all %d launches, so the timer is too coarse or nothing was measured: %s", o.Pairs, o.figures())
+		return fmt.Sprintf("one arm gave the same time in all %d processes, so the timer is too coarse or nothing was measured: %s", o.Pairs, o.figures())
 	case Collapse:
 		return fmt.Sprintf("at least %.0f %% faster without an explanation, which is how a kernel looks that does nothing: %s", -100*collapseBelow, o.figures())
 	case AboveTolerance:

@@ -6,22 +6,22 @@ import (
 	"testing"
 )
 
-// normalBlocks draws blocks of lognormal launches around 100 µs, the head
+// normalRounds draws rounds of lognormal processes around 100 µs, the head
 // slower by effect.
-func normalBlocks(rng *rand.Rand, blocks int, sigma, effect float64) []Block {
-	list := make([]Block, blocks)
+func normalRounds(rng *rand.Rand, rounds int, sigma, effect float64) []Round {
+	list := make([]Round, rounds)
 	for i := range list {
 		for j := range perArm {
-			list[i].Base[j] = normalLaunch(rng, sigma, 0)
-			list[i].Head[j] = normalLaunch(rng, sigma, effect)
+			list[i].Base[j] = normalProcess(rng, sigma, 0)
+			list[i].Head[j] = normalProcess(rng, sigma, effect)
 		}
 	}
 	return list
 }
 
-func normalLaunch(rng *rand.Rand, sigma, effect float64) Launch {
+func normalProcess(rng *rand.Rand, sigma, effect float64) Process {
 	typical := 1e5 * math.Exp(sigma*rng.NormFloat64()) * (1 + effect)
-	return Launch{Typical: typical, Mean: typical * (1 + sigma/2*math.Abs(rng.NormFloat64()))}
+	return Process{Typical: typical, Mean: typical * (1 + sigma/2*math.Abs(rng.NormFloat64()))}
 }
 
 func standard(t *testing.T) Limits {
@@ -33,18 +33,18 @@ func standard(t *testing.T) Limits {
 	return l
 }
 
-func fixed(t *testing.T, blocks int) Plan {
+func fixed(t *testing.T, rounds int) Plan {
 	t.Helper()
-	p, err := FixedPlan(blocks)
+	p, err := FixedPlan(rounds)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func decideOne(t *testing.T, e Experiment, plan Plan) Outcome {
+func decideOne(t *testing.T, e Series, plan Plan) Outcome {
 	t.Helper()
-	outcomes, err := Decide([]Experiment{e}, plan)
+	outcomes, err := Decide([]Series{e}, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,12 @@ func decideOne(t *testing.T, e Experiment, plan Plan) Outcome {
 	return outcomes[0]
 }
 
-func TestDecideThreeBlocks(t *testing.T) {
+func TestDecideThreeRounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 7))
 	for _, c := range []struct {
 		name    string
 		effect  float64
-		verdict Verdict
+		verdict Decision
 		reason  Reason
 	}{
 		{"unchanged", 0, Pass, BelowDetect},
@@ -68,10 +68,10 @@ func TestDecideThreeBlocks(t *testing.T) {
 		{"faster", -0.05, Improved, Faster},
 		{"collapsed", -0.95, Inconclusive, Collapse},
 	} {
-		e := Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.002, c.effect)}
+		e := Series{Limits: standard(t), Rounds: normalRounds(rng, 3, 0.002, c.effect)}
 		o := decideOne(t, e, fixed(t, 3))
-		if o.Verdict != c.verdict || o.Reason != c.reason {
-			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Verdict, o.Reason, o.Detail, c.verdict, c.reason)
+		if o.Decision != c.verdict || o.Reason != c.reason {
+			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Decision, o.Reason, o.Detail, c.verdict, c.reason)
 		}
 		for _, m := range o.Summaries {
 			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || math.Abs(m.Estimate-c.effect) > 0.004*(1+c.effect) {

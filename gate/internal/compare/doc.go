@@ -10,8 +10,8 @@
 // [Decide] judges all experiments of a pull request together, because the error
 // rate that is promised is one per pull request.
 //
-// The unit of observation is the process launch. Placement in memory, context
-// state and clock state are drawn once per launch and move all of its
+// The unit of observation is the process. Placement in memory, context
+// state and clock state are drawn once per process and move all of its
 // repetitions together, so repetitions inside a process never count as
 // independent samples.
 //

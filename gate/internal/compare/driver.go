@@ -7,44 +7,44 @@ import (
 	"slices"
 )
 
-// ErrBlockFailed says that a block was discarded too often in a row.
-var ErrBlockFailed = errors.New("block failed")
+// ErrRoundFailed says that a round was discarded too often in a row.
+var ErrRoundFailed = errors.New("round failed")
 
-// maxAttempts is how often a block is run before the experiment is given up.
+// maxAttempts is how often a round is run before the experiment is given up.
 const maxAttempts = 3
 
-// A Budget bounds an experiment. Zero is no bound.
+// A Budget bounds an experiment. Zero is not a bound.
 type Budget struct {
 	Pairs       int     `json:"pairs"`
 	WallSeconds float64 `json:"wall_seconds"`
 	GPUSeconds  float64 `json:"gpu_seconds"`
 }
 
-// A Cost is what one block took.
+// A Cost is what one round took.
 type Cost struct {
 	WallSeconds float64 `json:"wall_seconds"`
 	GPUSeconds  float64 `json:"gpu_seconds"`
 }
 
-// A Step is one block to run. It is to be logged before its first launch.
+// A Step is one round to run. It is to be logged before its first process.
 type Step struct {
-	Number  int   `json:"number"`  // of the block, from 0
-	Attempt int   `json:"attempt"` // from 1; a repeated block gets a fresh order
+	Number  int   `json:"number"`  // of the round, from 0
+	Attempt int   `json:"attempt"` // from 1; a repeated round gets a fresh order
 	Order   Order `json:"order"`
 	// Experiments are the indices of those to measure, in the order inside
-	// every launch of the block: the same for both arms.
+	// every process of the round: the same for both arms.
 	Experiments []int `json:"experiments"`
 }
 
 // A Driver is the state of one experiment over all kernels of a pull request.
-// It runs nothing: it says which block comes next and takes the results.
+// It runs nothing: it says which round comes next and takes the results.
 type Driver struct {
 	plan        Plan
 	budget      Budget
-	experiments []Experiment
+	experiments []Series
 	dropped     map[int]bool
 	open        []int // those that go on, as of the last look
-	next        int   // number of the next block
+	next        int   // number of the next round
 	attempt     int
 	pending     *Step
 	spent, last Cost
@@ -52,9 +52,9 @@ type Driver struct {
 }
 
 // NewDriver checks a plan, a budget and what is to be measured, which has no
-// blocks yet. A budget of pairs ends the plan there, before anything is
+// rounds yet. A budget of pairs ends the plan there, before anything is
 // measured.
-func NewDriver(plan Plan, budget Budget, asked []Experiment) (*Driver, error) {
+func NewDriver(plan Plan, budget Budget, asked []Series) (*Driver, error) {
 	if err := plan.Valid(); err != nil {
 		return nil, err
 	}
@@ -72,16 +72,16 @@ func NewDriver(plan Plan, budget Budget, asked []Experiment) (*Driver, error) {
 	return d, validAll(d.experiments, plan)
 }
 
-// NextBlock draws the next block; false when the experiment is over, and
-// Stopped then says why. A block is begun only if, at the cost of the last one,
-// the budget reaches to the next look: blocks behind the last look that was
+// NextRound draws the next round; false when the experiment is over, and
+// Stopped then says why. A round is begun only if, at the cost of the last one,
+// the budget reaches to the next look: rounds behind the last look that was
 // reached decide nothing.
-func (d *Driver) NextBlock(random io.Reader) (Step, bool, error) {
+func (d *Driver) NextRound(random io.Reader) (Step, bool, error) {
 	if d.pending != nil {
-		return Step{}, false, fmt.Errorf("block %d has neither been added nor discarded", d.pending.Number)
+		return Step{}, false, fmt.Errorf("round %d has neither been added nor discarded", d.pending.Number)
 	}
 	if d.attempt > maxAttempts {
-		return Step{}, false, fmt.Errorf("%w: block %d was discarded %d times", ErrBlockFailed, d.next, maxAttempts)
+		return Step{}, false, fmt.Errorf("%w: round %d was discarded %d times", ErrRoundFailed, d.next, maxAttempts)
 	}
 	if d.next == 0 || d.atLook() {
 		d.open = d.unresolved()
@@ -130,12 +130,12 @@ func (d *Driver) unresolved() []int {
 	return open
 }
 
-// atLook reports whether the blocks so far end at a look.
+// atLook reports whether the rounds so far end at a look.
 func (d *Driver) atLook() bool {
 	return slices.ContainsFunc(d.plan.Looks, func(l Look) bool { return l.Pairs == d.next*perArm })
 }
 
-// stop says why no further block is run, or "".
+// stop says why no further round is run, or "".
 func (d *Driver) stop() string {
 	if len(d.open) == 0 {
 		return "resolved"
@@ -157,35 +157,35 @@ func (d *Driver) stop() string {
 // exceeds holds for a cost over a budget that there is.
 func exceeds(cost, budget float64) bool { return budget > 0 && cost > budget }
 
-// Add records a block that was measured: exactly the experiments of the step. An
-// invalid launch is an error that wraps errInvalidLaunch and leaves the block
+// Add records a round that was measured: exactly the experiments of the step. An
+// invalid process is an error that wraps errInvalidProcess and leaves the round
 // pending, for Discard.
-func (d *Driver) Add(step Step, blocks map[int]Block, cost Cost) error {
+func (d *Driver) Add(step Step, rounds map[int]Round, cost Cost) error {
 	if err := d.expect(step, cost); err != nil {
 		return err
 	}
-	if len(blocks) != len(step.Experiments) {
-		return fmt.Errorf("block %d holds %d experiments, not %d", step.Number, len(blocks), len(step.Experiments))
+	if len(rounds) != len(step.Experiments) {
+		return fmt.Errorf("round %d holds %d experiments, not %d", step.Number, len(rounds), len(step.Experiments))
 	}
 	for _, i := range step.Experiments {
-		b, ok := blocks[i]
+		b, ok := rounds[i]
 		if !ok {
-			return fmt.Errorf("block %d holds nothing of experiment %d", step.Number, i+1)
+			return fmt.Errorf("round %d holds nothing of experiment %d", step.Number, i+1)
 		}
 		if err := b.valid([]Summary{Typical, Mean}); err != nil {
-			return fmt.Errorf("block %d, experiment %d: %w", step.Number, i+1, err)
+			return fmt.Errorf("round %d, experiment %d: %w", step.Number, i+1, err)
 		}
 	}
 	for _, i := range step.Experiments {
-		d.experiments[i].Blocks = append(d.experiments[i].Blocks, blocks[i])
+		d.experiments[i].Rounds = append(d.experiments[i].Rounds, rounds[i])
 	}
 	d.charge(cost)
 	d.next, d.attempt = d.next+1, 1
 	return nil
 }
 
-// Discard gives up a whole block, by the state of the device or because a
-// launch failed; never by a time. After three in a row NextBlock fails.
+// Discard gives up a whole round, by the state of the device or because a
+// process failed; never by a time. After three in a row NextRound fails.
 func (d *Driver) Discard(step Step, cost Cost) error {
 	if err := d.expect(step, cost); err != nil {
 		return err
@@ -195,14 +195,14 @@ func (d *Driver) Discard(step Step, cost Cost) error {
 	return nil
 }
 
-// Drop takes experiments out: one whose launches fail cannot be compared, and
+// Drop takes experiments out: one whose processes fail cannot be compared, and
 // must not hold up the others. What it measured so far is lost. It still counts
 // as a test that rejects nothing, because the judge counts it as well. The
-// attempts that the block took count no more: what failed is out.
+// attempts that the round took count no more: what failed is out.
 func (d *Driver) Drop(experiments ...int) {
 	for _, i := range experiments {
 		if !d.dropped[i] {
-			d.dropped[i], d.experiments[i].Blocks, d.attempt = true, nil, 1
+			d.dropped[i], d.experiments[i].Rounds, d.attempt = true, nil, 1
 		}
 	}
 	d.open = slices.DeleteFunc(d.open, func(i int) bool { return d.dropped[i] })
@@ -211,7 +211,7 @@ func (d *Driver) Drop(experiments ...int) {
 // expect checks that a step is the one that was drawn last.
 func (d *Driver) expect(step Step, cost Cost) error {
 	if d.pending == nil || d.pending.Number != step.Number || d.pending.Attempt != step.Attempt || d.pending.Order != step.Order {
-		return fmt.Errorf("block %d, attempt %d is not the one that was drawn", step.Number, step.Attempt)
+		return fmt.Errorf("round %d, attempt %d is not the one that was drawn", step.Number, step.Attempt)
 	}
 	if !(cost.WallSeconds >= 0 && cost.GPUSeconds >= 0) {
 		return fmt.Errorf("a cost cannot be negative: %+v", cost)
@@ -219,7 +219,7 @@ func (d *Driver) expect(step Step, cost Cost) error {
 	return nil
 }
 
-// charge adds a cost and closes the pending block.
+// charge adds a cost and closes the pending round.
 func (d *Driver) charge(cost Cost) {
 	d.spent.WallSeconds += cost.WallSeconds
 	d.spent.GPUSeconds += cost.GPUSeconds
@@ -227,12 +227,12 @@ func (d *Driver) charge(cost Cost) {
 }
 
 // Experiments returns the evidence so far, in the order asked.
-func (d *Driver) Experiments() []Experiment { return slices.Clone(d.experiments) }
+func (d *Driver) Experiments() []Series { return slices.Clone(d.experiments) }
 
-// Spent returns the cost so far, discarded blocks included.
+// Spent returns the cost so far, discarded rounds included.
 func (d *Driver) Spent() Cost { return d.spent }
 
-// Stopped says why NextBlock ended: "resolved", "pairs", "wall" or "gpu"; ""
+// Stopped says why NextRound ended: "resolved", "pairs", "wall" or "gpu"; ""
 // while it goes on.
 func (d *Driver) Stopped() string { return d.stopped }
 

@@ -11,7 +11,7 @@ import (
 
 func newTestDriver(t *testing.T, plan Plan, budget Budget, experiments int) *Driver {
 	t.Helper()
-	asked := make([]Experiment, experiments)
+	asked := make([]Series, experiments)
 	for i := range asked {
 		asked[i].Limits = standard(t)
 	}
@@ -27,7 +27,7 @@ func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects []flo
 	t.Helper()
 	var steps []Step
 	for {
-		step, more, err := d.NextBlock(reader{rng})
+		step, more, err := d.NextRound(reader{rng})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,11 +35,11 @@ func drive(t *testing.T, d *Driver, rng *rand.Rand, sigma float64, effects []flo
 			return steps
 		}
 		steps = append(steps, step)
-		blocks := map[int]Block{}
+		rounds := map[int]Round{}
 		for _, i := range step.Experiments {
-			blocks[i] = normalBlocks(rng, 1, sigma, effects[i])[0]
+			rounds[i] = normalRounds(rng, 1, sigma, effects[i])[0]
 		}
-		if err := d.Add(step, blocks, cost); err != nil {
+		if err := d.Add(step, rounds, cost); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,21 +59,21 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[int]Verdict{same: Pass, slow: Regressed}
+	want := map[int]Decision{same: Pass, slow: Regressed}
 	for i, o := range outcomes {
 		pairs[i] = o.Pairs
-		if w, ok := want[i]; ok && o.Verdict != w {
-			t.Errorf("%d: %s (%s), want %s", i, o.Verdict, o.Detail, w)
+		if w, ok := want[i]; ok && o.Decision != w {
+			t.Errorf("%d: %s (%s), want %s", i, o.Decision, o.Detail, w)
 		}
 		if !slices.ContainsFunc(SequentialPlan().Looks, func(l Look) bool { return l.Pairs == o.Pairs }) {
 			t.Errorf("%d left after %d pairs, which is no look", i, o.Pairs)
 		}
 	}
 	if pairs[same] >= pairs[between] || pairs[slow] >= pairs[between] || len(steps)*perArm != pairs[between] {
-		t.Errorf("pairs %v in %d blocks: the clear kernels should leave before the other", pairs, len(steps))
+		t.Errorf("pairs %v in %d rounds: the clear kernels should leave before the other", pairs, len(steps))
 	}
 	if got := d.Spent().WallSeconds; got != 4*float64(len(steps)) {
-		t.Errorf("spent %v s of wall time in %d blocks of 4 s", got, len(steps))
+		t.Errorf("spent %v s of wall time in %d rounds of 4 s", got, len(steps))
 	}
 	for i, s := range steps {
 		if s.Number != i || s.Attempt != 1 || !balanced(s.Order) {
@@ -86,11 +86,11 @@ func TestDriverFixedPlan(t *testing.T) {
 	d := newTestDriver(t, fixed(t, 3), Budget{}, 2)
 	steps := drive(t, d, rand.New(rand.NewPCG(62, 0)), 0.003, make([]float64, 2), Cost{})
 	if len(steps) != 3 {
-		t.Errorf("%d blocks, want 3", len(steps))
+		t.Errorf("%d rounds, want 3", len(steps))
 	}
 	for _, s := range steps {
 		if len(s.Experiments) != 2 {
-			t.Errorf("block %d measures %v, want both experiments", s.Number, s.Experiments)
+			t.Errorf("round %d measures %v, want both experiments", s.Number, s.Experiments)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestDriverFixedPlan(t *testing.T) {
 func TestDriverBudgets(t *testing.T) {
 	for _, c := range []struct {
 		budget  Budget
-		blocks  int
+		rounds  int
 		stopped string
 	}{
 		{Budget{}, 30, "pairs"},
@@ -106,13 +106,13 @@ func TestDriverBudgets(t *testing.T) {
 		{Budget{WallSeconds: 12}, 3, "wall"}, // the look at 20 pairs would take 20 s
 		{Budget{WallSeconds: 20}, 5, "wall"}, // the look at 20 pairs is reached
 		{Budget{GPUSeconds: 2.9}, 2, "gpu"},  // so is that at 8
-		{Budget{WallSeconds: 1}, 1, "wall"},  // what a block costs is known only after one
+		{Budget{WallSeconds: 1}, 1, "wall"},  // what a round costs is known only after one
 		{Budget{Pairs: 12, WallSeconds: 1000, GPUSeconds: 1000}, 3, "pairs"},
 	} {
 		d := newTestDriver(t, SequentialPlan(), c.budget, 1)
 		steps := drive(t, d, rand.New(rand.NewPCG(63, 0)), 0.3, make([]float64, 1), Cost{WallSeconds: 4, GPUSeconds: 1})
-		if len(steps) != c.blocks || d.Stopped() != c.stopped {
-			t.Errorf("%+v: stopped by %q after %d blocks, want %q after %d", c.budget, d.Stopped(), len(steps), c.stopped, c.blocks)
+		if len(steps) != c.rounds || d.Stopped() != c.stopped {
+			t.Errorf("%+v: stopped by %q after %d rounds, want %q after %d", c.budget, d.Stopped(), len(steps), c.stopped, c.rounds)
 		}
 		if _, err := d.Decide(); err != nil {
 			t.Errorf("%+v: %v", c.budget, err)
@@ -120,65 +120,65 @@ func TestDriverBudgets(t *testing.T) {
 	}
 }
 
-func TestDriverRepeatsWholeBlocks(t *testing.T) {
+func TestDriverRepeatsWholeRounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(64, 0))
 	d := newTestDriver(t, SequentialPlan(), Budget{}, 1)
 	for attempt := 1; attempt <= 3; attempt++ {
-		step, more, err := d.NextBlock(reader{rng})
+		step, more, err := d.NextRound(reader{rng})
 		if err != nil || !more || step.Number != 0 || step.Attempt != attempt {
 			t.Fatalf("attempt %d: %+v, %v, %v", attempt, step, more, err)
 		}
-		bad := normalBlocks(rng, 1, 0.003, 0)[0]
+		bad := normalRounds(rng, 1, 0.003, 0)[0]
 		bad.Head[1].Typical = 0
-		if err := d.Add(step, map[int]Block{0: bad}, Cost{}); !errors.Is(err, errInvalidLaunch) {
-			t.Fatalf("a launch of 0 ns: %v", err)
+		if err := d.Add(step, map[int]Round{0: bad}, Cost{}); !errors.Is(err, errInvalidProcess) {
+			t.Fatalf("a process of 0 ns: %v", err)
 		}
 		if err := d.Discard(step, Cost{WallSeconds: 4}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, more, err := d.NextBlock(reader{rng}); more || !errors.Is(err, ErrBlockFailed) {
-		t.Errorf("after three attempts: %v, want a failed block", err)
+	if _, more, err := d.NextRound(reader{rng}); more || !errors.Is(err, ErrRoundFailed) {
+		t.Errorf("after three attempts: %v, want a failed round", err)
 	}
-	if got := d.Experiments()[0].Blocks; len(got) != 0 {
-		t.Errorf("%d discarded blocks were kept", len(got))
+	if got := d.Experiments()[0].Rounds; len(got) != 0 {
+		t.Errorf("%d discarded rounds were kept", len(got))
 	}
 }
 
 func TestDriverRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(65, 0))
 	d := newTestDriver(t, SequentialPlan(), Budget{}, 2)
-	step, _, err := d.NextBlock(reader{rng})
+	step, _, err := d.NextRound(reader{rng})
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := normalBlocks(rng, 1, 0.003, 0)[0]
+	round := normalRounds(rng, 1, 0.003, 0)[0]
 	other := step
 	other.Number++
 	for name, err := range map[string]error{
-		"two blocks at once":   func() error { _, _, err := d.NextBlock(reader{rng}); return err }(),
-		"a missing experiment": d.Add(step, map[int]Block{0: block}, Cost{}),
-		"a strange experiment": d.Add(step, map[int]Block{0: block, 2: block}, Cost{}),
-		"another step":         d.Add(other, map[int]Block{0: block, 1: block}, Cost{}),
-		"a negative cost":      d.Add(step, map[int]Block{0: block, 1: block}, Cost{WallSeconds: -1}),
+		"two rounds at once":   func() error { _, _, err := d.NextRound(reader{rng}); return err }(),
+		"a missing experiment": d.Add(step, map[int]Round{0: round}, Cost{}),
+		"a strange experiment": d.Add(step, map[int]Round{0: round, 2: round}, Cost{}),
+		"another step":         d.Add(other, map[int]Round{0: round, 1: round}, Cost{}),
+		"a negative cost":      d.Add(step, map[int]Round{0: round, 1: round}, Cost{WallSeconds: -1}),
 	} {
 		if err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if err := d.Add(step, map[int]Block{0: block, 1: block}, Cost{}); err != nil {
+	if err := d.Add(step, map[int]Round{0: round, 1: round}, Cost{}); err != nil {
 		t.Errorf("the step itself: %v", err)
 	}
-	if err := d.Add(step, map[int]Block{0: block, 1: block}, Cost{}); err == nil {
-		t.Error("a block is accepted twice")
+	if err := d.Add(step, map[int]Round{0: round, 1: round}, Cost{}); err == nil {
+		t.Error("a round is accepted twice")
 	}
-	if _, _, err := d.NextBlock(strings.NewReader("")); !errors.Is(err, io.EOF) {
+	if _, _, err := d.NextRound(strings.NewReader("")); !errors.Is(err, io.EOF) {
 		t.Errorf("an exhausted source of randomness: %v", err)
 	}
 	if _, err := NewDriver(SequentialPlan(), Budget{WallSeconds: -1}, nil); err == nil {
 		t.Error("a negative budget is accepted")
 	}
 	if _, err := NewDriver(SequentialPlan(), Budget{Pairs: 3}, nil); err == nil {
-		t.Error("a budget below one block is accepted")
+		t.Error("a budget below one round is accepted")
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// discardNext draws a block and gives it up; false when there is none to draw.
+// discardNext draws a round and gives it up; false when there is none to draw.
 func discardNext(t *testing.T, d *Driver, random *rand.ChaCha8) bool {
 	t.Helper()
-	step, more, err := d.NextBlock(random)
-	if errors.Is(err, ErrBlockFailed) {
+	step, more, err := d.NextRound(random)
+	if errors.Is(err, ErrRoundFailed) {
 		return false
 	}
 	if err != nil || !more {
@@ -35,7 +35,7 @@ func TestDropGivesTheOthersTheirAttempts(t *testing.T) {
 		}
 		d.Drop(bad)
 	}
-	step, more, err := d.NextBlock(random)
+	step, more, err := d.NextRound(random)
 	if err != nil || !more || len(step.Experiments) != 1 || step.Experiments[0] != well || step.Attempt != 1 {
 		t.Fatalf("%+v, %v, %v", step, more, err)
 	}

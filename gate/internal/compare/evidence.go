@@ -7,9 +7,9 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
-// Launches summarises the samples of one state, in the order measured.
-func Launches(samples []evidence.Sample, state evidence.CacheState) ([]Launch, error) {
-	var launches []Launch
+// Processes summarises the samples of one state, in the order measured.
+func Processes(samples []evidence.Sample, state evidence.CacheState) ([]Process, error) {
+	var processes []Process
 	for _, s := range samples {
 		if s.CacheState != state {
 			continue
@@ -18,78 +18,78 @@ func Launches(samples []evidence.Sample, state evidence.CacheState) ([]Launch, e
 		if err != nil {
 			return nil, err
 		}
-		launches = append(launches, l)
+		processes = append(processes, l)
 	}
-	return launches, nil
+	return processes, nil
 }
 
-// BlockOf summarises a recorded block of one state.
-func BlockOf(b evidence.Block, state evidence.CacheState) (Block, error) {
-	var out Block
+// RoundOf summarises a recorded round of one state.
+func RoundOf(b evidence.Round, state evidence.CacheState) (Round, error) {
+	var out Round
 	for _, side := range []struct {
 		from []evidence.Sample
-		to   *[perArm]Launch
+		to   *[perArm]Process
 	}{{b.Base, &out.Base}, {b.Head, &out.Head}} {
-		launches, err := Launches(side.from, state)
+		processes, err := Processes(side.from, state)
 		if err != nil {
-			return out, fmt.Errorf("block %d: %w", b.Number+1, err)
+			return out, fmt.Errorf("round %d: %w", b.Number+1, err)
 		}
-		if len(launches) != perArm {
-			return out, fmt.Errorf("block %d has %d %s launches of one arm, not %d", b.Number+1, len(launches), state, perArm)
+		if len(processes) != perArm {
+			return out, fmt.Errorf("round %d has %d %s processes of one arm, not %d", b.Number+1, len(processes), state, perArm)
 		}
-		copy(side.to[:], launches)
+		copy(side.to[:], processes)
 	}
 	return out, nil
 }
 
-// AABlocks groups the samples of one state of an A/A run into its blocks; they
+// AARounds groups the samples of one state of an A/A run into its rounds; they
 // stand in the order measured.
-func AABlocks(samples []evidence.Sample, state evidence.CacheState) ([]AABlock, error) {
-	var launches [][]float64
+func AARounds(samples []evidence.Sample, state evidence.CacheState) ([]AARound, error) {
+	var processes [][]float64
 	for _, s := range samples {
 		if s.CacheState == state {
-			launches = append(launches, s.BatchesNS)
+			processes = append(processes, s.BatchesNS)
 		}
 	}
-	if len(launches) == 0 || len(launches)%blockSize != 0 {
-		return nil, fmt.Errorf("%d %s launches are no whole blocks of %d", len(launches), state, blockSize)
+	if len(processes) == 0 || len(processes)%roundSize != 0 {
+		return nil, fmt.Errorf("%d %s processes are not whole rounds of %d", len(processes), state, roundSize)
 	}
-	blocks := make([]AABlock, 0, len(launches)/blockSize)
-	for whole := range slices.Chunk(launches, blockSize) {
-		blocks = append(blocks, AABlock(whole))
+	rounds := make([]AARound, 0, len(processes)/roundSize)
+	for whole := range slices.Chunk(processes, roundSize) {
+		rounds = append(rounds, AARound(whole))
 	}
-	return blocks, nil
+	return rounds, nil
 }
 
-// BaseTime is the median of a pilot's launches, in ns.
+// BaseTime is the median of a pilot's processes, in ns.
 func BaseTime(pilot []evidence.Sample, state evidence.CacheState, m Summary) (float64, error) {
-	launches, err := Launches(pilot, state)
+	processes, err := Processes(pilot, state)
 	if err != nil {
 		return 0, err
 	}
-	s, err := SummarizeArm(launches, m)
+	s, err := SummarizeArm(processes, m)
 	return s.Median, err
 }
 
-// NewSession summarises the samples of one job.
-func NewSession(samples []evidence.Sample) ([]evidence.SessionLaunch, error) {
-	var out []evidence.SessionLaunch
+// SessionProcesses summarises the samples of one job.
+func SessionProcesses(samples []evidence.Sample) ([]evidence.SessionProcess, error) {
+	var out []evidence.SessionProcess
 	for _, s := range samples {
 		l, err := Summarize(s.BatchesNS)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, evidence.SessionLaunch{CacheState: s.CacheState, Typical: l.Typical, Mean: l.Mean})
+		out = append(out, evidence.SessionProcess{CacheState: s.CacheState, Typical: l.Typical, Mean: l.Mean})
 	}
 	return out, nil
 }
 
-// SessionOf is a recorded session in one state.
-func SessionOf(s evidence.Session, state evidence.CacheState) Session {
-	var out Session
-	for _, l := range s.Launches {
+// JobOf is a recorded session in one state.
+func JobOf(s evidence.Session, state evidence.CacheState) Job {
+	var out Job
+	for _, l := range s.Processes {
 		if l.CacheState == state {
-			out.Launches = append(out.Launches, Launch{Typical: l.Typical, Mean: l.Mean})
+			out.Processes = append(out.Processes, Process{Typical: l.Typical, Mean: l.Mean})
 		}
 	}
 	return out

@@ -7,29 +7,29 @@ import (
 	"testing"
 )
 
-// decodeBlocks reads launches from bytes: two floating-point numbers each.
-func decodeBlocks(data []byte) []Block {
-	const size = 8 * 2 * blockSize
-	var blocks []Block
-	for len(data) >= size && len(blocks) < 5 {
+// decodeRounds reads processes from bytes: two floating-point numbers each.
+func decodeRounds(data []byte) []Round {
+	const size = 8 * 2 * roundSize
+	var rounds []Round
+	for len(data) >= size && len(rounds) < 5 {
 		next := func() float64 {
 			x := math.Float64frombits(binary.LittleEndian.Uint64(data))
 			data = data[8:]
 			return x
 		}
-		var b Block
+		var b Round
 		for i := range perArm {
-			b.Base[i] = Launch{Typical: next(), Mean: next()}
-			b.Head[i] = Launch{Typical: next(), Mean: next()}
+			b.Base[i] = Process{Typical: next(), Mean: next()}
+			b.Head[i] = Process{Typical: next(), Mean: next()}
 		}
-		blocks = append(blocks, b)
+		rounds = append(rounds, b)
 	}
-	return blocks
+	return rounds
 }
 
-func encodeBlocks(blocks []Block) []byte {
+func encodeRounds(rounds []Round) []byte {
 	var data []byte
-	for _, b := range blocks {
+	for _, b := range rounds {
 		for i := range perArm {
 			for _, x := range []float64{b.Base[i].Typical, b.Base[i].Mean, b.Head[i].Typical, b.Head[i].Mean} {
 				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(x))
@@ -46,26 +46,26 @@ func encodeBlocks(blocks []Block) []byte {
 func FuzzDecide(f *testing.F) {
 	s := readSamples(f)
 	for kind := range s {
-		f.Add(encodeBlocks(s.blocks(f, kind, roundPlus2)), 0.005, 0.02)
-		f.Add(encodeBlocks(s.blocks(f, kind, roundAgain)[:2]), 0.0025, 0.01)
+		f.Add(encodeRounds(s.rounds(f, kind, roundPlus2)), 0.005, 0.02)
+		f.Add(encodeRounds(s.rounds(f, kind, roundAgain)[:2]), 0.0025, 0.01)
 	}
-	f.Add(encodeBlocks(make([]Block, 3)), 0.005, 0.02)
+	f.Add(encodeRounds(make([]Round, 3)), 0.005, 0.02)
 	f.Fuzz(func(t *testing.T, data []byte, tolerance, detect float64) {
 		limits, err := NewLimits(tolerance, detect)
 		if err != nil {
 			return
 		}
-		e := Experiment{Limits: limits, Blocks: decodeBlocks(data)}
+		e := Series{Limits: limits, Rounds: decodeRounds(data)}
 		o := decideOne(t, e, SequentialPlan())
 		if _, err := json.Marshal(o); err != nil {
 			t.Fatalf("%+v cannot be written: %v", o, err)
 		}
-		if len(e.Blocks) < 2 && o.Verdict != Inconclusive {
-			t.Fatalf("%d blocks are %s: %s", len(e.Blocks), o.Verdict, o.Detail)
+		if len(e.Rounds) < 2 && o.Decision != Inconclusive {
+			t.Fatalf("%d rounds are %s: %s", len(e.Rounds), o.Decision, o.Detail)
 		}
-		for _, b := range e.Blocks {
-			if b.valid([]Summary{Typical, Mean}) != nil && o.Verdict != Inconclusive {
-				t.Fatalf("unusable times are %s: %s", o.Verdict, o.Detail)
+		for _, b := range e.Rounds {
+			if b.valid([]Summary{Typical, Mean}) != nil && o.Decision != Inconclusive {
+				t.Fatalf("unusable times are %s: %s", o.Decision, o.Detail)
 			}
 		}
 		for _, m := range o.Summaries {
@@ -73,10 +73,10 @@ func FuzzDecide(f *testing.F) {
 				t.Fatalf("%+v", m)
 			}
 		}
-		for i, b := range e.Blocks {
-			e.Blocks[i].Head = b.Base
+		for i, b := range e.Rounds {
+			e.Rounds[i].Head = b.Base
 		}
-		if same := decideOne(t, e, SequentialPlan()); same.Verdict == Regressed {
+		if same := decideOne(t, e, SequentialPlan()); same.Decision == Regressed {
 			t.Fatalf("an arm against itself: %s", same.Detail)
 		}
 	})

@@ -10,40 +10,40 @@ import (
 )
 
 // request draws a pull request with kernels of every kind of effect and noise.
-func request(rng *rand.Rand, kernels, blocks int) []Experiment {
+func request(rng *rand.Rand, kernels, rounds int) []Series {
 	limits := []Limits{{Tolerance: 0.005, Detect: 0.02}, {Tolerance: 0.0025, Detect: 0.01}, {Tolerance: 0.03, Detect: 0.05}}
 	effects := []float64{-0.3, -0.02, 0, 0, 0.004, 0.01, 0.02, 0.05}
-	var experiments []Experiment
+	var experiments []Series
 	for range kernels {
-		experiments = append(experiments, Experiment{
+		experiments = append(experiments, Series{
 			Limits: limits[rng.IntN(len(limits))],
-			Blocks: normalBlocks(rng, rng.IntN(blocks+1), 0.001*math.Pow(2, 3*rng.Float64()), effects[rng.IntN(len(effects))]),
+			Rounds: normalRounds(rng, rng.IntN(rounds+1), 0.001*math.Pow(2, 3*rng.Float64()), effects[rng.IntN(len(effects))]),
 		})
 	}
 	return experiments
 }
 
-// mapLaunches returns a copy with every launch of the given arms replaced.
-func mapLaunches(e Experiment, arms []Arm, f func(Launch) Launch) Experiment {
-	e.Blocks = slices.Clone(e.Blocks)
-	for i := range e.Blocks {
+// mapProcesses returns a copy with every process of the given arms replaced.
+func mapProcesses(e Series, arms []Arm, f func(Process) Process) Series {
+	e.Rounds = slices.Clone(e.Rounds)
+	for i := range e.Rounds {
 		for j := range perArm {
 			if slices.Contains(arms, Base) {
-				e.Blocks[i].Base[j] = f(e.Blocks[i].Base[j])
+				e.Rounds[i].Base[j] = f(e.Rounds[i].Base[j])
 			}
 			if slices.Contains(arms, Head) {
-				e.Blocks[i].Head[j] = f(e.Blocks[i].Head[j])
+				e.Rounds[i].Head[j] = f(e.Rounds[i].Head[j])
 			}
 		}
 	}
 	return e
 }
 
-func times(c float64) func(Launch) Launch {
-	return func(l Launch) Launch { return Launch{Typical: c * l.Typical, Mean: c * l.Mean} }
+func times(c float64) func(Process) Process {
+	return func(l Process) Process { return Process{Typical: c * l.Typical, Mean: c * l.Mean} }
 }
 
-func outcomesOf(t *testing.T, experiments []Experiment, plan Plan) []Outcome {
+func outcomesOf(t *testing.T, experiments []Series, plan Plan) []Outcome {
 	t.Helper()
 	outcomes, err := Decide(experiments, plan)
 	if err != nil {
@@ -53,7 +53,7 @@ func outcomesOf(t *testing.T, experiments []Experiment, plan Plan) []Outcome {
 }
 
 // eachRequest runs a law on seeded pull requests, under both kinds of plans.
-func eachRequest(t *testing.T, law func(rng *rand.Rand, experiments []Experiment, plan Plan)) {
+func eachRequest(t *testing.T, law func(rng *rand.Rand, experiments []Series, plan Plan)) {
 	t.Helper()
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 31))
@@ -67,16 +67,16 @@ func eachRequest(t *testing.T, law func(rng *rand.Rand, experiments []Experiment
 }
 
 func TestSwapNegatesTheLogRatio(t *testing.T) {
-	eachRequest(t, func(_ *rand.Rand, experiments []Experiment, _ Plan) {
+	eachRequest(t, func(_ *rand.Rand, experiments []Series, _ Plan) {
 		for _, e := range experiments {
-			if len(e.Blocks) == 0 {
+			if len(e.Rounds) == 0 {
 				continue
 			}
 			for _, m := range e.summaries() {
-				d := newDifferences(e.Blocks, m)
-				swapped := make([]Block, len(e.Blocks))
-				for i, b := range e.Blocks {
-					swapped[i] = Block{Base: b.Head, Head: b.Base}
+				d := newDifferences(e.Rounds, m)
+				swapped := make([]Round, len(e.Rounds))
+				for i, b := range e.Rounds {
+					swapped[i] = Round{Base: b.Head, Head: b.Base}
 				}
 				s := newDifferences(swapped, m)
 				estimate, low, high := d.hodgesLehmann(intervalConfidence)
@@ -93,14 +93,14 @@ func TestSwapNegatesTheLogRatio(t *testing.T) {
 }
 
 func TestEqualArmsAreNeverRed(t *testing.T) {
-	eachRequest(t, func(_ *rand.Rand, experiments []Experiment, plan Plan) {
+	eachRequest(t, func(_ *rand.Rand, experiments []Series, plan Plan) {
 		for i, e := range experiments {
-			for j, b := range e.Blocks {
-				experiments[i].Blocks[j].Head = b.Base
+			for j, b := range e.Rounds {
+				experiments[i].Rounds[j].Head = b.Base
 			}
 		}
 		for i, o := range outcomesOf(t, experiments, plan) {
-			if o.Verdict == Regressed {
+			if o.Decision == Regressed {
 				t.Errorf("%d against itself: %s", i, o.Detail)
 			}
 		}
@@ -109,18 +109,18 @@ func TestEqualArmsAreNeverRed(t *testing.T) {
 
 func TestSlowerNeverPassesWhatFailed(t *testing.T) {
 	failed := 0
-	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
+	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
 		before := outcomesOf(t, experiments, plan)
 		k := rng.IntN(len(experiments))
 		slower := slices.Clone(experiments)
-		slower[k] = mapLaunches(slower[k], []Arm{Head}, func(l Launch) Launch { return times(1 + 0.1*rng.Float64())(l) })
+		slower[k] = mapProcesses(slower[k], []Arm{Head}, func(l Process) Process { return times(1 + 0.1*rng.Float64())(l) })
 		for i, after := range outcomesOf(t, slower, plan) {
-			if before[i].Verdict != Regressed {
+			if before[i].Decision != Regressed {
 				continue
 			}
 			failed++
-			if after.Verdict != Regressed {
-				t.Errorf("%d was regressed and is %s with %d slower: %s", i, after.Verdict, k, after.Detail)
+			if after.Decision != Regressed {
+				t.Errorf("%d was regressed and is %s with %d slower: %s", i, after.Decision, k, after.Detail)
 			}
 		}
 	})
@@ -130,30 +130,30 @@ func TestSlowerNeverPassesWhatFailed(t *testing.T) {
 }
 
 func TestScaleLeavesTheVerdict(t *testing.T) {
-	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
+	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
 		before := outcomesOf(t, experiments, plan)
 		c := math.Exp(20*rng.Float64() - 10)
 		for i := range experiments {
-			experiments[i] = mapLaunches(experiments[i], []Arm{Base, Head}, times(c))
+			experiments[i] = mapProcesses(experiments[i], []Arm{Base, Head}, times(c))
 		}
 		for i, after := range outcomesOf(t, experiments, plan) {
-			if after.Verdict != before[i].Verdict || after.Reason != before[i].Reason || after.NeedPairs != before[i].NeedPairs {
-				t.Errorf("times %v: %d was %s (%s) and is %s (%s)", c, i, before[i].Verdict, before[i].Detail, after.Verdict, after.Detail)
+			if after.Decision != before[i].Decision || after.Reason != before[i].Reason || after.NeedPairs != before[i].NeedPairs {
+				t.Errorf("times %v: %d was %s (%s) and is %s (%s)", c, i, before[i].Decision, before[i].Detail, after.Decision, after.Detail)
 			}
 		}
 	})
 }
 
 func TestOrderLeavesTheBytes(t *testing.T) {
-	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
+	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
 		before, err := json.Marshal(outcomesOf(t, experiments, plan))
 		if err != nil {
 			t.Fatal(err)
 		}
 		rng.Shuffle(len(experiments), func(i, j int) { experiments[i], experiments[j] = experiments[j], experiments[i] })
 		for _, e := range experiments {
-			for i := range e.Blocks {
-				for _, side := range []*[perArm]Launch{&e.Blocks[i].Base, &e.Blocks[i].Head} {
+			for i := range e.Rounds {
+				for _, side := range []*[perArm]Process{&e.Rounds[i].Base, &e.Rounds[i].Head} {
 					rng.Shuffle(perArm, func(a, b int) { side[a], side[b] = side[b], side[a] })
 				}
 			}
@@ -168,44 +168,44 @@ func TestOrderLeavesTheBytes(t *testing.T) {
 	})
 }
 
-// Taking blocks away from the end of an experiment, or a whole experiment's
-// blocks, never leads to a green pull request where there was none.
+// Taking rounds away from the end of an experiment, or a whole experiment's
+// rounds, never leads to a green pull request where there was none.
 func TestDeletedEvidenceNeverHelps(t *testing.T) {
 	green := func(outcomes []Outcome) bool {
-		return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Regressed || o.Verdict == Inconclusive })
+		return !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Decision == Regressed || o.Decision == Inconclusive })
 	}
 	passed := 0
-	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
+	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
 		before := outcomesOf(t, experiments, plan)
 		k := rng.IntN(len(experiments))
-		blocks := experiments[k].Blocks
-		for keep := range len(blocks) {
-			experiments[k].Blocks = blocks[:keep]
+		rounds := experiments[k].Rounds
+		for keep := range len(rounds) {
+			experiments[k].Rounds = rounds[:keep]
 			after := outcomesOf(t, experiments, plan)
 			if green(after) && !green(before) {
-				t.Errorf("%d of %d blocks of %d turn the pull request green", keep, len(blocks), k)
+				t.Errorf("%d of %d rounds of %d turn the pull request green", keep, len(rounds), k)
 			}
 			for i, o := range after {
-				if i == k && (o.Verdict == Pass || o.Verdict == Improved) {
+				if i == k && (o.Decision == Pass || o.Decision == Improved) {
 					passed++
-					if before[i].Verdict == Regressed {
-						t.Errorf("%d of %d blocks turn %d from regressed to %s", keep, len(blocks), k, o.Verdict)
+					if before[i].Decision == Regressed {
+						t.Errorf("%d of %d rounds turn %d from regressed to %s", keep, len(rounds), k, o.Decision)
 					}
 				}
 			}
 		}
 	})
 	if passed == 0 {
-		t.Fatal("nothing passed on a part of its blocks, so the law was not tested")
+		t.Fatal("nothing passed on a part of its rounds, so the law was not tested")
 	}
 }
 
 func TestMoreExperimentsNeverTurnFailIntoPass(t *testing.T) {
-	eachRequest(t, func(rng *rand.Rand, experiments []Experiment, plan Plan) {
+	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
 		before := outcomesOf(t, experiments, plan)
-		more := append(slices.Clone(experiments), Experiment{Limits: standard(t), Blocks: normalBlocks(rng, 3, 0.003, 0)})
+		more := append(slices.Clone(experiments), Series{Limits: standard(t), Rounds: normalRounds(rng, 3, 0.003, 0)})
 		for i, o := range outcomesOf(t, more, plan)[:len(before)] {
-			if before[i].Verdict == Regressed && (o.Verdict == Pass || o.Verdict == Improved) {
+			if before[i].Decision == Regressed && (o.Decision == Pass || o.Decision == Improved) {
 				t.Errorf("%d was regressed and passes beside one more experiment", i)
 			}
 		}

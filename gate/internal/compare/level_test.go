@@ -12,27 +12,27 @@ import (
 // levelFull asks for the run whose figures stand in gate/docs/statistics.md.
 const levelFull = "GATE_LEVEL_FULL"
 
-// A noise is a synthetic machine: what moves the launches of an unchanged
+// A noise is a synthetic machine: what moves the processes of an unchanged
 // kernel. The standard deviations are of logarithms.
 type noise struct {
 	name     string
-	launch   float64 // bias of a launch
-	batch    float64 // white, inside a launch
-	drift    float64 // amplitude of a sinusoid over 100 launches, all kernels together
-	warm     float64 // start-up excess that decays over 20 launches
-	auto     float64 // AR(1) between launches with coefficient 0.9
-	bursts   float64 // share of launches disturbed by up to 10 %
-	slowMode float64 // share of launches that are 3 % slower
+	process  float64 // bias of a process
+	batch    float64 // white, inside a process
+	drift    float64 // amplitude of a sinusoid over 100 processes, all kernels together
+	warm     float64 // start-up excess that decays over 20 processes
+	auto     float64 // AR(1) between processes with coefficient 0.9
+	bursts   float64 // share of processes disturbed by up to 10 %
+	slowMode float64 // share of processes that are 3 % slower
 	tails    float64 // share of batches that are 8 % slower
 }
 
 var noises = []noise{
-	{name: "quiet", launch: .003, batch: .002},
-	{name: "drift", launch: .003, batch: .002, drift: .03, warm: .05},
-	{name: "bimodal", launch: .003, batch: .002, slowMode: .3},
-	{name: "autocorrelated", launch: .002, batch: .004, auto: .01},
-	{name: "bursts", launch: .003, batch: .004, bursts: .1, tails: .02},
-	{name: "mix", launch: .006, batch: .004, drift: .02, warm: .02, auto: .004, bursts: .05, slowMode: .1, tails: .01},
+	{name: "quiet", process: .003, batch: .002},
+	{name: "drift", process: .003, batch: .002, drift: .03, warm: .05},
+	{name: "bimodal", process: .003, batch: .002, slowMode: .3},
+	{name: "autocorrelated", process: .002, batch: .004, auto: .01},
+	{name: "bursts", process: .003, batch: .004, bursts: .1, tails: .02},
+	{name: "mix", process: .006, batch: .004, drift: .02, warm: .02, auto: .004, bursts: .05, slowMode: .1, tails: .01},
 }
 
 // A machine is a noise in time.
@@ -48,7 +48,7 @@ func newMachine(n noise, rng *rand.Rand) *machine {
 	return &machine{noise: n, rng: rng, phase: 2 * math.Pi * rng.Float64(), state: n.auto * rng.NormFloat64()}
 }
 
-// tick moves to the next launch and returns what it does to all kernels.
+// tick moves to the next process and returns what it does to all kernels.
 func (m *machine) tick() float64 {
 	const rho = 0.9
 	m.state = rho*m.state + math.Sqrt(1-rho*rho)*m.auto*m.rng.NormFloat64()
@@ -60,9 +60,9 @@ func (m *machine) tick() float64 {
 	return shared
 }
 
-// launch times eight batches of one kernel.
-func (m *machine) launch(shared, effect float64, to []float64) {
-	level := shared + m.noise.launch*m.rng.NormFloat64() + effect
+// process times eight batches of one kernel.
+func (m *machine) process(shared, effect float64, to []float64) {
+	level := shared + m.noise.process*m.rng.NormFloat64() + effect
 	if m.rng.Float64() < m.slowMode {
 		level += 0.03
 	}
@@ -100,37 +100,37 @@ func pullRequest(t testing.TB, m *machine, plan Plan, limits Limits, kernels int
 	t.Helper()
 	d := &Driver{plan: plan, dropped: map[int]bool{}, attempt: 1} // NewDriver refuses the tolerance of 0 that shows the level
 	for range kernels {
-		d.experiments = append(d.experiments, Experiment{Limits: limits})
+		d.experiments = append(d.experiments, Series{Limits: limits})
 	}
 	times := make([]float64, 8)
 	for {
-		step, more, err := d.NextBlock(reader{m.rng})
+		step, more, err := d.NextRound(reader{m.rng})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !more {
 			break
 		}
-		launches := make(map[int]*[blockSize]Launch, len(step.Experiments))
+		processes := make(map[int]*[roundSize]Process, len(step.Experiments))
 		for slot, arm := range step.Order {
 			shared := m.tick()
 			for _, name := range step.Experiments {
-				if launches[name] == nil {
-					launches[name] = &[blockSize]Launch{}
+				if processes[name] == nil {
+					processes[name] = &[roundSize]Process{}
 				}
 				on := 0.0
 				if arm == Head {
 					on = math.Log1p(effect)
 				}
-				m.launch(shared, on, times)
-				launches[name][slot] = summarized(t, times)
+				m.process(shared, on, times)
+				processes[name][slot] = summarized(t, times)
 			}
 		}
-		blocks := make(map[int]Block, len(launches))
-		for name, l := range launches {
-			blocks[name] = dealt(step.Order, *l)
+		rounds := make(map[int]Round, len(processes))
+		for name, l := range processes {
+			rounds[name] = dealt(step.Order, *l)
 		}
-		if err := d.Add(step, blocks, Cost{}); err != nil {
+		if err := d.Add(step, rounds, Cost{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,11 +191,11 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestLevelExact lists all orders of two blocks over fixed slots with a drift,
+// TestLevelExact lists all orders of two rounds over fixed slots with a drift,
 // two modes and many ties: the share of orders with a p value of at most x is
 // at most x, for every x there is. Half ties would break this.
 func TestLevelExact(t *testing.T) {
-	for name, slots := range map[string][2][blockSize]float64{
+	for name, slots := range map[string][2][roundSize]float64{
 		"distinct": {{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11, 12, 13, 14, 15, 16}},
 		"ties":     {{1, 1, 1, 2, 2, 2, 2, 2}, {3, 3, 3, 3, 3, 3, 3, 4}},
 		"modes":    {{1, 9, 1, 9, 2, 9, 1, 9}, {2, 2, 2, 2, 8, 8, 8, 8}},
@@ -215,7 +215,7 @@ func TestLevelExact(t *testing.T) {
 							head = append(head, slots[b][slot])
 						}
 					}
-					d = d.appendBlock((*[perArm]float64)(base), (*[perArm]float64)(head))
+					d = d.appendRound((*[perArm]float64)(base), (*[perArm]float64)(head))
 				}
 				above, below = append(above, d.pAbove(0)), append(below, d.pBelow(0))
 			}
@@ -235,7 +235,7 @@ func TestLevelExact(t *testing.T) {
 }
 
 // TestLevelNeedsRandomOrder shows that the machines are hostile enough to tell:
-// the same test on blocks that always run the base first calls equal arms
+// the same test on rounds that always run the base first calls equal arms
 // different.
 func TestLevelNeedsRandomOrder(t *testing.T) {
 	const seed, requests = 24, 100
@@ -243,17 +243,17 @@ func TestLevelNeedsRandomOrder(t *testing.T) {
 	red := 0
 	for range requests {
 		m := newMachine(noises[1], rng)
-		blocks := make([]Block, 3)
-		for i := range blocks {
-			for _, side := range []*[perArm]Launch{&blocks[i].Base, &blocks[i].Head} {
+		rounds := make([]Round, 3)
+		for i := range rounds {
+			for _, side := range []*[perArm]Process{&rounds[i].Base, &rounds[i].Head} {
 				for j := range side {
 					times := make([]float64, 8)
-					m.launch(m.tick(), 0, times)
+					m.process(m.tick(), 0, times)
 					side[j] = summarized(t, times)
 				}
 			}
 		}
-		if decideOne(t, Experiment{Limits: standard(t), Blocks: blocks}, fixed(t, 3)).Verdict == Regressed {
+		if decideOne(t, Series{Limits: standard(t), Rounds: rounds}, fixed(t, 3)).Decision == Regressed {
 			red++
 		}
 	}
@@ -315,70 +315,70 @@ func TestCoverage(t *testing.T) {
 		experiments = 20_000
 	}
 	for i, n := range noises {
-		for _, blocks := range []int{2, 3, 8} {
+		for _, rounds := range []int{2, 3, 8} {
 			const seed, effect = 22, 0.013
-			rng := rand.New(rand.NewPCG(seed, uint64(i*100+blocks)))
+			rng := rand.New(rand.NewPCG(seed, uint64(i*100+rounds)))
 			held := 0
 			for range experiments {
-				_, low, high := newDifferences(machineBlocks(t, newMachine(n, rng), blocks, effect), Typical).hodgesLehmann(intervalConfidence)
+				_, low, high := newDifferences(machineRounds(t, newMachine(n, rng), rounds, effect), Typical).hodgesLehmann(intervalConfidence)
 				if low <= math.Log1p(effect) && math.Log1p(effect) <= high {
 					held++
 				}
 			}
-			t.Logf("%-14s %2d pairs: %.2f %% of %d intervals hold the effect", n.name, perArm*blocks, 100*float64(held)/float64(experiments), experiments)
+			t.Logf("%-14s %2d pairs: %.2f %% of %d intervals hold the effect", n.name, perArm*rounds, 100*float64(held)/float64(experiments), experiments)
 			if missed := experiments - held; missed > atMost(1-intervalConfidence, experiments) {
-				t.Errorf("%s, %d blocks (seed %d): %d of %d intervals miss the effect", n.name, blocks, seed, missed, experiments)
+				t.Errorf("%s, %d rounds (seed %d): %d of %d intervals miss the effect", n.name, rounds, seed, missed, experiments)
 			}
 		}
 	}
 }
 
-// machineBlocks times blocks of one kernel.
-func machineBlocks(t testing.TB, m *machine, blocks int, effect float64) []Block {
+// machineRounds times rounds of one kernel.
+func machineRounds(t testing.TB, m *machine, rounds int, effect float64) []Round {
 	t.Helper()
-	list := make([]Block, blocks)
+	list := make([]Round, rounds)
 	times := make([]float64, 8)
 	for i := range list {
 		order := orderAt(m.rng.IntN(orders))
-		var launches [blockSize]Launch
+		var processes [roundSize]Process
 		for slot, arm := range order {
 			on := 0.0
 			if arm == Head {
 				on = math.Log1p(effect)
 			}
-			m.launch(m.tick(), on, times)
-			launches[slot] = summarized(t, times)
+			m.process(m.tick(), on, times)
+			processes[slot] = summarized(t, times)
 		}
-		list[i] = dealt(order, launches)
+		list[i] = dealt(order, processes)
 	}
 	return list
 }
 
 // TestDetectableIsFound plants the effect that MDE90 names, learned from an
 // A/A run on the same machine, and counts how often a plan of three and of ten
-// blocks finds it.
+// rounds finds it.
 func TestDetectableIsFound(t *testing.T) {
 	const seed, tests, machines = 23, 60, 60
-	for _, blocks := range []int{3, 10} {
-		rng := rand.New(rand.NewPCG(seed, uint64(blocks)))
-		plan, found := fixed(t, blocks), 0
+	for _, rounds := range []int{3, 10} {
+		rng := rand.New(rand.NewPCG(seed, uint64(rounds)))
+		plan, found := fixed(t, rounds), 0
 		for range machines {
-			pool := residuals(machineBlocks(t, newMachine(noises[0], rng), 12, 0), Typical)
+			pool := residuals(machineRounds(t, newMachine(noises[0], rng), 12, 0), Typical)
 			effect, ok := detectable(pool, standard(t), plan, tests)
 			if !ok {
-				t.Fatalf("%d blocks cannot reject among %d tests", blocks, tests)
+				t.Fatalf("%d rounds cannot reject among %d tests", rounds, tests)
 			}
 			for range 10 {
-				d := newDifferences(machineBlocks(t, newMachine(noises[0], rng), blocks, effect), Typical)
+				d := newDifferences(machineRounds(t, newMachine(noises[0], rng), rounds, effect), Typical)
 				if last(newTest(d, standard(t), plan.Looks).regressed) <= plan.Alpha/tests {
 					found++
 				}
 			}
 		}
 		share := float64(found) / (10 * machines)
-		t.Logf("%d pairs: MDE90 is found with probability %.2f", perArm*blocks, share)
+		t.Logf("%d pairs: MDE90 is found with probability %.2f", perArm*rounds, share)
 		if share < 0.80 || share > 0.97 {
-			t.Errorf("%d pairs (seed %d): the effect promised with 90 %% is found with %.2f", perArm*blocks, seed, share)
+			t.Errorf("%d pairs (seed %d): the effect promised with 90 %% is found with %.2f", perArm*rounds, seed, share)
 		}
 	}
 }

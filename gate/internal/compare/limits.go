@@ -40,7 +40,7 @@ func Profile(name string) (Limits, error) {
 }
 
 // NewLimits checks explicit limits: 0 < tolerance < detect. A tolerance of 0
-// is refused because a build-layout bias, which no relaunch averages out, would
+// is refused because a build-layout bias, which no new process averages out, would
 // then be reported as a regression.
 func NewLimits(tolerance, detect float64) (Limits, error) {
 	l := Limits{Tolerance: tolerance, Detect: detect}
@@ -95,7 +95,7 @@ type Test struct {
 }
 
 // ReferenceLimits bounds the ratio of the head to a reference contender, which
-// takes the place of the base in the blocks. There is no zone between the
+// takes the place of the base in the rounds. There is no zone between the
 // limits: the ratio is proven below (pass), above (regressed), or neither.
 func ReferenceLimits(ratio float64) (Limits, error) {
 	l := Limits{Tolerance: ratio - 1, Detect: ratio - 1, Reference: true}

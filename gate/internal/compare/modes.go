@@ -8,29 +8,29 @@ import (
 )
 
 // Two modes are reported when a gap is wider than gapScales times the spread
-// of the launches on its sides, and each side holds minShare of them.
+// of the processes on its sides, and each side holds minShare of them.
 const (
 	gapScales = 4
 	minShare  = 0.15
 )
 
-// Modes describes launches that fall into two groups. It is information: the
+// Modes describes processes that fall into two groups. It is information: the
 // rank test stays exact whatever the number of modes.
 type Modes struct {
 	Split    float64 `json:"split_ns"` // the middle of the gap
 	BaseSlow float64 `json:"base_slow"`
-	HeadSlow float64 `json:"head_slow"` // share of each arm's launches above it
+	HeadSlow float64 `json:"head_slow"` // share of each arm's processes above it
 	// ShareP is Fisher's exact two-sided p value against equal shares.
 	ShareP float64 `json:"share_p"`
 	// Fast and Slow are the effects inside a mode (ratio of medians minus 1);
-	// nil where an arm has no launch in it.
+	// nil where an arm has no process in it.
 	Fast *float64 `json:"fast,omitempty"`
 	Slow *float64 `json:"slow,omitempty"`
 }
 
-// findModes looks for two modes in the launches of an experiment.
-func findModes(blocks []Block, m Summary) *Modes {
-	return modesOf(armValues(blocks, m, Base), armValues(blocks, m, Head))
+// findModes looks for two modes in the processes of an experiment.
+func findModes(rounds []Round, m Summary) *Modes {
+	return modesOf(armValues(rounds, m, Base), armValues(rounds, m, Head))
 }
 
 // modesOf looks for two modes inside either arm, so that a plain shift between
@@ -72,7 +72,7 @@ func widestGap(values []float64) (split float64, found bool) {
 	if at == 0 {
 		return 0, false
 	}
-	const resolution = 1e-4 // of a launch; below it equal values would make any gap wide
+	const resolution = 1e-4 // of a process; below it equal values would make any gap wide
 	scale := max(spread(sorted[:at]), spread(sorted[at:]), resolution)
 	return math.Sqrt(sorted[at-1] * sorted[at]), widest > gapScales*scale
 }

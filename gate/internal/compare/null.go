@@ -2,14 +2,14 @@ package compare
 
 import "sync"
 
-// maxBlocks bounds the blocks of one experiment: 1,024 pairs.
-const maxBlocks = 256
+// maxRounds bounds the rounds of one experiment: 1,024 pairs.
+const maxRounds = 256
 
-// pairsPerBlock is the number of (base, head) comparisons inside a block.
-const pairsPerBlock = perArm * perArm
+// pairsPerRound is the number of (base, head) comparisons inside a round.
+const pairsPerRound = perArm * perArm
 
 // A null is the exact distribution of the stratified Mann-Whitney count U over
-// a number of blocks when the labels are a shuffle: 16 comparisons per block.
+// a number of rounds when the labels are a shuffle: 16 comparisons per round.
 // No normal approximation is used anywhere.
 type null struct {
 	pmf   []float64 // P(U = u)
@@ -18,26 +18,26 @@ type null struct {
 
 var nulls struct {
 	sync.Mutex
-	of []*null // by number of blocks
+	of []*null // by number of rounds
 }
 
-// nullOf returns the distribution for a number of blocks, computed once.
-func nullOf(blocks int) *null {
+// nullOf returns the distribution for a number of rounds, computed once.
+func nullOf(rounds int) *null {
 	nulls.Lock()
 	defer nulls.Unlock()
-	for len(nulls.of) <= blocks {
+	for len(nulls.of) <= rounds {
 		nulls.of = append(nulls.of, nextNull())
 	}
-	return nulls.of[blocks]
+	return nulls.of[rounds]
 }
 
-// nextNull convolves the last distribution in the cache with that of a block.
+// nextNull convolves the last distribution in the cache with that of a round.
 func nextNull() *null {
 	if len(nulls.of) == 0 {
 		return newNull([]float64{1})
 	}
-	last, one := nulls.of[len(nulls.of)-1].pmf, blockPMF()
-	pmf := make([]float64, len(last)+pairsPerBlock)
+	last, one := nulls.of[len(nulls.of)-1].pmf, roundPMF()
+	pmf := make([]float64, len(last)+pairsPerRound)
 	for i, p := range last {
 		for j, q := range one {
 			pmf[i+j] += p * q
@@ -55,9 +55,9 @@ func newNull(pmf []float64) *null {
 	return &null{pmf: pmf, upper: upper}
 }
 
-// blockPMF is the distribution of U for four against four: the coefficients of
+// roundPMF is the distribution of U for four against four: the coefficients of
 // the Gaussian binomial, counted by which arm holds the largest value.
-func blockPMF() []float64 {
+func roundPMF() []float64 {
 	counts := mannWhitneyCounts(perArm, perArm)
 	pmf := make([]float64, len(counts))
 	for u, c := range counts {

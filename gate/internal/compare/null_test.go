@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// bruteForce counts U over all orders of one block, by listing them.
+// bruteForce counts U over all orders of one round, by listing them.
 func bruteForce(t *testing.T) []int {
 	t.Helper()
-	counts := make([]int, pairsPerBlock+1)
+	counts := make([]int, pairsPerRound+1)
 	for i := range orders {
 		counts[beats(orderAt(i))]++
 	}
@@ -32,7 +32,7 @@ func TestNullAgainstBruteForce(t *testing.T) {
 	one := bruteForce(t)
 	for u, c := range one {
 		if got := nullOf(1).pmf[u]; got != float64(c)/orders {
-			t.Errorf("P(U=%d) over one block is %v, want %d/70", u, got, c)
+			t.Errorf("P(U=%d) over one round is %v, want %d/70", u, got, c)
 		}
 	}
 	counts := map[int]int{}
@@ -48,47 +48,47 @@ func TestNullAgainstBruteForce(t *testing.T) {
 		tail += counts[u]
 		want := float64(tail) / (orders * orders * orders)
 		if math.Abs(n.atLeast(u)-want) > 1e-14 {
-			t.Errorf("P(U>=%d) over three blocks is %v, want %v", u, n.atLeast(u), want)
+			t.Errorf("P(U>=%d) over three rounds is %v, want %v", u, n.atLeast(u), want)
 		}
 		if got := n.atMost(48 - u); math.Abs(got-want) > 1e-14 {
-			t.Errorf("P(U<=%d) over three blocks is %v, want %v", 48-u, got, want)
+			t.Errorf("P(U<=%d) over three rounds is %v, want %v", 48-u, got, want)
 		}
 	}
 }
 
 func TestNullBounds(t *testing.T) {
-	for blocks := range 31 {
-		n := nullOf(blocks)
+	for rounds := range 31 {
+		n := nullOf(rounds)
 		sum := 0.0
 		for _, p := range n.pmf {
 			sum += p
 		}
-		if len(n.pmf) != pairsPerBlock*blocks+1 || math.Abs(sum-1) > 1e-12 {
-			t.Errorf("%d blocks: %d points that add up to %v", blocks, len(n.pmf), sum)
+		if len(n.pmf) != pairsPerRound*rounds+1 || math.Abs(sum-1) > 1e-12 {
+			t.Errorf("%d rounds: %d points that add up to %v", rounds, len(n.pmf), sum)
 		}
 		if n.atLeast(-1) != n.atLeast(0) || n.atLeast(len(n.pmf)) != 0 || n.atMost(-1) != 0 {
-			t.Errorf("%d blocks: tails outside the range are wrong", blocks)
+			t.Errorf("%d rounds: tails outside the range are wrong", rounds)
 		}
-		want := math.Pow(orders, -float64(blocks))
+		want := math.Pow(orders, -float64(rounds))
 		if got := n.atLeast(len(n.pmf) - 1); math.Abs(got/want-1) > 1e-12 {
-			t.Errorf("%d blocks: smallest p value %v, want 70^-%d = %v", blocks, got, blocks, want)
+			t.Errorf("%d rounds: smallest p value %v, want 70^-%d = %v", rounds, got, rounds, want)
 		}
 	}
 }
 
 func TestCriticalIsTheSmallest(t *testing.T) {
 	for _, p := range []float64{0.5, 0.025, 1e-3, 1e-5, 1e-9} {
-		for blocks := 1; blocks <= 30; blocks++ {
-			n := nullOf(blocks)
+		for rounds := 1; rounds <= 30; rounds++ {
+			n := nullOf(rounds)
 			u, ok := n.critical(p)
 			if !ok {
 				if n.atLeast(len(n.pmf)-1) <= p {
-					t.Errorf("%d blocks at %v: a critical value exists", blocks, p)
+					t.Errorf("%d rounds at %v: a critical value exists", rounds, p)
 				}
 				continue
 			}
 			if n.atLeast(u) > p || n.atLeast(u-1) <= p {
-				t.Errorf("%d blocks at %v: %d is not the smallest critical value", blocks, p, u)
+				t.Errorf("%d rounds at %v: %d is not the smallest critical value", rounds, p, u)
 			}
 		}
 	}

@@ -14,17 +14,17 @@ const maxNeed = 100_000
 // the metrics.
 func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
 	switch {
-	case o.Verdict != Inconclusive:
+	case o.Decision != Inconclusive:
 		return 0
 	case o.Reason == Collapse || o.Reason == ZeroVariance: // no number of pairs explains these
 		return -1
 	}
-	if len(t.experiment.Blocks) == 0 {
+	if len(t.experiment.Rounds) == 0 {
 		return fewestPairs(plan, tests)
 	}
 	need := 0
 	for i, one := range t.tests {
-		if o.Summaries[i].Verdict == Inconclusive {
+		if o.Summaries[i].Decision == Inconclusive {
 			need = max(need, one.needPairs(t.experiment, tests, plan))
 		}
 	}
@@ -33,9 +33,9 @@ func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
 
 // needPairs is the number of pairs for one metric, from the normal
 // approximation of the rank test at the weight of the last look.
-func (t test) needPairs(e Experiment, tests int, plan Plan) int {
+func (t test) needPairs(e Series, tests int, plan Plan) int {
 	estimate, _, _ := t.d.hodgesLehmann(intervalConfidence)
-	sigma, err := stats.StandardDeviationSample(residuals(e.Blocks, t.metric))
+	sigma, err := stats.StandardDeviationSample(residuals(e.Rounds, t.metric))
 	if err != nil {
 		return -1
 	}
@@ -47,7 +47,7 @@ func (t test) needPairs(e Experiment, tests int, plan Plan) int {
 
 // pairsFor is the number of pairs that separates an effect from a limit, gap
 // away from it, with 90 % power at the given level: 2((z_level + z_power) σ/gap)²
-// over the rank test's efficiency of 3/π, in whole blocks.
+// over the rank test's efficiency of 3/π, in whole rounds.
 func pairsFor(sigma, gap, level float64) int {
 	if !(gap > 0) {
 		return maxNeed
@@ -67,7 +67,7 @@ func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfcinv(2*p) }
 // none can, the number of pairs whose smallest p value would do.
 func fewestPairs(plan Plan, tests int) int {
 	if looks := rejecting(plan, tests); len(looks) > 0 {
-		return looks[0].blocks * perArm
+		return looks[0].rounds * perArm
 	}
 	weight := plan.Looks[len(plan.Looks)-1].Weight
 	level := plan.Alpha / float64(max(1, tests)) * weight

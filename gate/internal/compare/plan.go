@@ -8,12 +8,12 @@ import (
 // A Look is a point at which an experiment may be decided, and the share of the
 // error probability that it may spend.
 type Look struct {
-	Pairs  int     `json:"pairs"` // launches of each arm, a multiple of 4
+	Pairs  int     `json:"pairs"` // processes of each arm, a multiple of 4
 	Weight float64 `json:"weight"`
 }
 
 // A Plan is everything about the procedure that has to be fixed before the
-// first launch.
+// first process.
 type Plan struct {
 	Looks []Look `json:"looks"`
 	// Alpha bounds the probability that any kernel of the pull request is red
@@ -43,16 +43,16 @@ func SequentialPlan() Plan {
 	}
 }
 
-// FixedPlan looks once, after the given number of blocks, and spends the whole
+// FixedPlan looks once, after the given number of rounds, and spends the whole
 // error probability there. It has to be chosen before measuring.
-func FixedPlan(blocks int) (Plan, error) {
+func FixedPlan(rounds int) (Plan, error) {
 	p := SequentialPlan()
-	p.Looks = []Look{{Pairs: blocks * perArm, Weight: 1}}
+	p.Looks = []Look{{Pairs: rounds * perArm, Weight: 1}}
 	return p, p.Valid()
 }
 
 // Capped ends a plan at the given number of pairs, rounded down to whole
-// blocks. The last look takes the weight of those that are dropped. It has to
+// rounds. The last look takes the weight of those that are dropped. It has to
 // be chosen before measuring.
 func (p Plan) Capped(pairs int) (Plan, error) {
 	if err := p.Valid(); err != nil {
@@ -85,8 +85,8 @@ func (p Plan) Valid() error {
 	}
 	last, sum := 0, 0.0
 	for _, l := range p.Looks {
-		if l.Pairs <= last || l.Pairs%perArm != 0 || l.Pairs > maxBlocks*perArm {
-			return fmt.Errorf("looks must grow in steps of %d pairs up to %d, got %d after %d", perArm, maxBlocks*perArm, l.Pairs, last)
+		if l.Pairs <= last || l.Pairs%perArm != 0 || l.Pairs > maxRounds*perArm {
+			return fmt.Errorf("looks must grow in steps of %d pairs up to %d, got %d after %d", perArm, maxRounds*perArm, l.Pairs, last)
 		}
 		if !(l.Weight > 0 && l.Weight <= 1) {
 			return fmt.Errorf("the weight of a look must be in (0, 1], got %v", l.Weight)

@@ -22,11 +22,11 @@ func TestCappedSpendsEverything(t *testing.T) {
 		}
 	}
 	if _, err := SequentialPlan().Capped(3); err == nil {
-		t.Error("a plan without a block is accepted")
+		t.Error("a plan without a round is accepted")
 	}
-	for _, blocks := range []int{0, -1, maxBlocks + 1} {
-		if _, err := FixedPlan(blocks); err == nil {
-			t.Errorf("a plan of %d blocks is accepted", blocks)
+	for _, rounds := range []int{0, -1, maxRounds + 1} {
+		if _, err := FixedPlan(rounds); err == nil {
+			t.Errorf("a plan of %d rounds is accepted", rounds)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestHolmAndBenjaminiHochberg(t *testing.T) {
 }
 
 func TestZeroValuesAreNoEvidence(t *testing.T) {
-	if Verdict(0) != Inconclusive || Reason(0) != NotMeasured {
+	if Decision(0) != Inconclusive || Reason(0) != NotMeasured {
 		t.Error("a zero value is evidence")
 	}
 }

@@ -7,26 +7,26 @@ import (
 	"github.com/montanaflynn/stats"
 )
 
-// differences holds ln head − ln base for every pair inside a block, block
-// after block, 16 each. Pairs across blocks are never formed, so that a drift
-// between blocks cancels.
+// differences holds ln head − ln base for every pair inside a round, round
+// after round, 16 each. Pairs across rounds are never formed, so that a drift
+// between rounds cancels.
 type differences []float64
 
-// newDifferences takes logarithms once per launch.
-func newDifferences(blocks []Block, m Summary) differences {
-	d := make(differences, 0, pairsPerBlock*len(blocks))
-	for _, b := range blocks {
+// newDifferences takes logarithms once per process.
+func newDifferences(rounds []Round, m Summary) differences {
+	d := make(differences, 0, pairsPerRound*len(rounds))
+	for _, b := range rounds {
 		var base, head [perArm]float64
 		for i := range perArm {
 			base[i], head[i] = math.Log(m.of(b.Base[i])), math.Log(m.of(b.Head[i]))
 		}
-		d = d.appendBlock(&base, &head)
+		d = d.appendRound(&base, &head)
 	}
 	return d
 }
 
-// appendBlock adds the 16 pairs of one block, given the logarithms.
-func (d differences) appendBlock(base, head *[perArm]float64) differences {
+// appendRound adds the 16 pairs of one round, given the logarithms.
+func (d differences) appendRound(base, head *[perArm]float64) differences {
 	for _, h := range head {
 		for _, b := range base {
 			d = append(d, h-b)
@@ -53,14 +53,14 @@ func (d differences) count(shift float64) (above, ties int) {
 // 5/70 of the orders are as extreme), with none it never is.
 func (d differences) pAbove(shift float64) float64 {
 	above, _ := d.count(shift)
-	return nullOf(len(d) / pairsPerBlock).atLeast(above)
+	return nullOf(len(d) / pairsPerRound).atLeast(above)
 }
 
 // pBelow is the p value against "the effect is at least shift", ties counting
 // against the claim again.
 func (d differences) pBelow(shift float64) float64 {
 	above, ties := d.count(shift)
-	return nullOf(len(d) / pairsPerBlock).atMost(above + ties)
+	return nullOf(len(d) / pairsPerRound).atMost(above + ties)
 }
 
 // hodgesLehmann returns the median difference, which is the shift estimate
@@ -75,7 +75,7 @@ func (d differences) hodgesLehmann(confidence float64) (estimate, low, high floa
 	}
 	n := len(sorted)
 	cut := 0
-	if u, ok := nullOf(n / pairsPerBlock).critical((1 - confidence) / 2); ok {
+	if u, ok := nullOf(n / pairsPerRound).critical((1 - confidence) / 2); ok {
 		cut = n - u // P(U <= cut) is within the tail
 	}
 	return estimate, sorted[cut], sorted[n-1-cut]

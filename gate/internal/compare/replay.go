@@ -16,14 +16,14 @@ const power = 0.9
 // relative turns a difference of logarithms into a relative effect.
 func relative(shift float64) float64 { return math.Expm1(shift) }
 
-// residuals pools the launches of an experiment as logarithms around the mean
-// of their arm and block, sorted. Taking four values about their own mean
+// residuals pools the processes of an experiment as logarithms around the mean
+// of their arm and round, sorted. Taking four values about their own mean
 // shrinks them, which the factor undoes.
-func residuals(blocks []Block, m Summary) []float64 {
+func residuals(rounds []Round, m Summary) []float64 {
 	inflate := math.Sqrt(float64(perArm) / (perArm - 1))
-	pool := make([]float64, 0, blockSize*len(blocks))
-	for _, b := range blocks {
-		for _, side := range [][perArm]Launch{b.Base, b.Head} {
+	pool := make([]float64, 0, roundSize*len(rounds))
+	for _, b := range rounds {
+		for _, side := range [][perArm]Process{b.Base, b.Head} {
 			var logs [perArm]float64
 			for i, l := range side {
 				logs[i] = math.Log(m.of(l))
@@ -42,27 +42,27 @@ func residuals(blocks []Block, m Summary) []float64 {
 // detectable is MDE90: the relative effect that the plan finds with 90 %
 // probability, by running the decision on jobs resampled from the pool. False
 // where no look can reject. The generator is seeded with a constant, so that
-// the same launches give the same figure.
+// the same processes give the same figure.
 func detectable(pool []float64, limits Limits, plan Plan, tests int) (float64, bool) {
 	looks := rejecting(plan, tests)
 	if len(pool) == 0 || len(looks) == 0 {
 		return 0, false
 	}
-	r := replay{looks: looks, tolerated: limits.tolerated(), size: looks[len(looks)-1].blocks * pairsPerBlock}
+	r := replay{looks: looks, tolerated: limits.tolerated(), size: looks[len(looks)-1].rounds * pairsPerRound}
 	r.draw(pool)
 	return relative(r.needed(int(math.Ceil(power * replays)))), true
 }
 
 // A rejection is a look and the count from which on it rejects.
-type rejection struct{ blocks, critical int }
+type rejection struct{ rounds, critical int }
 
 // rejecting lists the looks of a plan that can reject at Holm's first step.
 func rejecting(plan Plan, tests int) []rejection {
 	var list []rejection
 	for _, l := range plan.Looks {
-		blocks := l.Pairs / perArm
-		if u, ok := nullOf(blocks).critical(plan.Alpha / float64(max(1, tests)) * l.Weight); ok {
-			list = append(list, rejection{blocks, u})
+		rounds := l.Pairs / perArm
+		if u, ok := nullOf(rounds).critical(plan.Alpha / float64(max(1, tests)) * l.Weight); ok {
+			list = append(list, rejection{rounds, u})
 		}
 	}
 	return list
@@ -90,7 +90,7 @@ func (r *replay) draw(pool []float64) {
 		for i := range perArm {
 			base[i], head[i] = pool[b>>(16*i)&0xffff*n>>16], pool[h>>(16*i)&0xffff*n>>16]
 		}
-		r.d = r.d.appendBlock(&base, &head)
+		r.d = r.d.appendRound(&base, &head)
 	}
 	r.reach = pool[len(pool)-1] - pool[0]
 }
@@ -143,7 +143,7 @@ func (r *replay) red(job int, effect float64) bool {
 	shift, above, from := r.tolerated-effect, 0, 0
 	d := r.d[job*r.size:]
 	for _, l := range r.looks {
-		to := l.blocks * pairsPerBlock
+		to := l.rounds * pairsPerRound
 		for _, x := range d[from:to] {
 			above += int(math.Float64bits(shift-x) >> 63) // 1 where x exceeds the shift, without a branch
 		}
@@ -161,7 +161,7 @@ func (r *replay) effect(job int) float64 {
 	d := r.d[job*r.size:]
 	least := math.Inf(1)
 	for _, l := range r.looks {
-		sorted := slices.Sorted(slices.Values(d[:l.blocks*pairsPerBlock]))
+		sorted := slices.Sorted(slices.Values(d[:l.rounds*pairsPerRound]))
 		least = min(least, r.tolerated-sorted[len(sorted)-l.critical])
 	}
 	return least

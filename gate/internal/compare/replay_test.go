@@ -11,9 +11,9 @@ import (
 func TestNeededAgainstSorting(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 101))
-		pool := residuals(normalBlocks(rng, 3, 0.003, 0.01), Mean)
+		pool := residuals(normalRounds(rng, 3, 0.003, 0.01), Mean)
 		looks := rejecting(SequentialPlan(), 60)
-		r := replay{looks: looks, tolerated: 0.005, size: looks[len(looks)-1].blocks * pairsPerBlock}
+		r := replay{looks: looks, tolerated: 0.005, size: looks[len(looks)-1].rounds * pairsPerRound}
 		r.draw(pool)
 		var effects []float64
 		for j := range replays {

@@ -17,15 +17,15 @@ const (
 	roundPlus2
 	roundPlus3
 	roundPlus5
-	roundSize
+	samplesInRound
 )
 
 const sampleRounds = 20
 
 // samples holds the batch times in nanoseconds by kind, round and contender.
-type samples map[string]*[sampleRounds][roundSize][]float64
+type samples map[string]*[sampleRounds][samplesInRound][]float64
 
-// readSamples reads the recorded launches of the H200.
+// readSamples reads the recorded processes of the H200.
 func readSamples(t testing.TB) samples {
 	t.Helper()
 	f, err := os.Open("testdata/h200-aa.jsonl.gz")
@@ -37,7 +37,7 @@ func readSamples(t testing.TB) samples {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, launches := samples{}, 0
+	s, processes := samples{}, 0
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -50,27 +50,27 @@ func readSamples(t testing.TB) samples {
 			t.Fatal(err)
 		}
 		if s[row.Kind] == nil {
-			s[row.Kind] = &[sampleRounds][roundSize][]float64{}
+			s[row.Kind] = &[sampleRounds][samplesInRound][]float64{}
 		}
 		for _, us := range row.Microseconds {
-			to := &s[row.Kind][row.Round][row.Order%roundSize]
+			to := &s[row.Kind][row.Round][row.Order%samplesInRound]
 			*to = append(*to, 1000*us)
 		}
-		launches++
+		processes++
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if launches != 480 || len(s) != 4 {
-		t.Fatalf("read %d launches of %d kinds, want 480 of 4", launches, len(s))
+	if processes != 480 || len(s) != 4 {
+		t.Fatalf("read %d processes of %d kinds, want 480 of 4", processes, len(s))
 	}
 	return s
 }
 
-// blocks makes a block of every four rounds, base against one contender.
-func (s samples) blocks(t testing.TB, kind string, contender int) []Block {
+// rounds makes a round of every four recorded ones, base against one contender.
+func (s samples) rounds(t testing.TB, kind string, contender int) []Round {
 	t.Helper()
-	list := make([]Block, sampleRounds/perArm)
+	list := make([]Round, sampleRounds/perArm)
 	for i := range list {
 		for j := range perArm {
 			list[i].Base[j] = summarized(t, s[kind][perArm*i+j][roundBase])
@@ -80,7 +80,7 @@ func (s samples) blocks(t testing.TB, kind string, contender int) []Block {
 	return list
 }
 
-func summarized(t testing.TB, batches []float64) Launch {
+func summarized(t testing.TB, batches []float64) Process {
 	t.Helper()
 	l, err := Summarize(batches)
 	if err != nil {
@@ -96,13 +96,13 @@ func (s samples) judged(t testing.TB, contender int, profile string, plan Plan) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var experiments []Experiment
+	var experiments []Series
 	var kinds []string
 	for kind := range s {
 		kinds = append(kinds, kind)
-		blocks := s.blocks(t, kind, contender)
-		blocks = blocks[:min(len(blocks), plan.lastPairs()/perArm)]
-		experiments = append(experiments, Experiment{Limits: limits, Blocks: blocks})
+		rounds := s.rounds(t, kind, contender)
+		rounds = rounds[:min(len(rounds), plan.lastPairs()/perArm)]
+		experiments = append(experiments, Series{Limits: limits, Rounds: rounds})
 	}
 	outcomes, err := Decide(experiments, plan)
 	if err != nil {
@@ -118,10 +118,10 @@ func (s samples) judged(t testing.TB, contender int, profile string, plan Plan) 
 func TestSamplesUnchanged(t *testing.T) {
 	s := readSamples(t)
 	for _, profile := range []string{"standard", "strict", "loose"} {
-		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three blocks": fixed(t, 3)} {
+		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three rounds": fixed(t, 3)} {
 			for kind, o := range s.judged(t, roundAgain, profile, plan) {
-				if o.Verdict != Pass {
-					t.Errorf("%s at %s, %s: %s (%s), want pass", kind, profile, name, o.Verdict, o.Detail)
+				if o.Decision != Pass {
+					t.Errorf("%s at %s, %s: %s (%s), want pass", kind, profile, name, o.Decision, o.Detail)
 				}
 			}
 		}
@@ -137,12 +137,12 @@ func TestSamplesSlower(t *testing.T) {
 		{"standard", []int{roundPlus2, roundPlus3, roundPlus5}},
 		{"strict", []int{roundPlus1, roundPlus2, roundPlus3, roundPlus5}},
 	} {
-		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three blocks": fixed(t, 3)} {
+		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three rounds": fixed(t, 3)} {
 			for _, contender := range c.contenders {
 				outcomes := s.judged(t, contender, c.profile, plan)
 				for _, kind := range []string{"fma", "stream", "mma"} {
-					if o := outcomes[kind]; o.Verdict != Regressed {
-						t.Errorf("%s, contender %d at %s, %s: %s (%s), want regressed", kind, contender, c.profile, name, o.Verdict, o.Detail)
+					if o := outcomes[kind]; o.Decision != Regressed {
+						t.Errorf("%s, contender %d at %s, %s: %s (%s), want regressed", kind, contender, c.profile, name, o.Decision, o.Detail)
 					}
 				}
 			}
@@ -156,7 +156,7 @@ func TestSamplesTiny(t *testing.T) {
 	s := readSamples(t)
 	for contender, want := range map[int]struct {
 		low, high float64
-		verdict   Verdict
+		verdict   Decision
 	}{
 		roundPlus1: {-0.008, -0.003, Pass},
 		roundPlus2: {0.012, 0.016, Regressed},
@@ -165,8 +165,8 @@ func TestSamplesTiny(t *testing.T) {
 	} {
 		o := s.judged(t, contender, "standard", SequentialPlan())["tiny"]
 		estimate := o.Summaries[0].Estimate
-		if o.Verdict != want.verdict || !(want.low < estimate && estimate < want.high) {
-			t.Errorf("contender %d: %s with %v, want %s within %v and %v", contender, o.Verdict, estimate, want.verdict, want.low, want.high)
+		if o.Decision != want.verdict || !(want.low < estimate && estimate < want.high) {
+			t.Errorf("contender %d: %s with %v, want %s within %v and %v", contender, o.Decision, estimate, want.verdict, want.low, want.high)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 // base cannot be run. It pays for that with the variance between sessions.
 const (
 	fewestSessions  = 8    // below, the variance between sessions is not known
-	fewestLaunches  = 3    // of a session, so that trimming leaves a mean
-	sessionTrimming = 0.1  // of the launches at either end
+	fewestProcesses = 3    // of a session, so that trimming leaves a mean
+	sessionTrimming = 0.1  // of the processes at either end
 	maxSessions     = 4096 // a longer history is a malformed input
 )
 
@@ -24,17 +24,17 @@ const (
 // finer than any timer, coarser than the rounding of a mean.
 const constantBelow = 1e-9
 
-// A Session is one job's launches of one kernel, under one machine key.
-type Session struct {
-	Launches []Launch `json:"launches"`
+// A Job is one job's processes of one kernel, under one machine key.
+type Job struct {
+	Processes []Process `json:"launches"`
 }
 
 // Stored is a kernel with its history. The history holds the sessions since
 // the last change, of one machine key; finding them is the caller's.
 type Stored struct {
-	Limits  Limits    `json:"limits"`
-	History []Session `json:"history"`
-	Now     Session   `json:"now"`
+	Limits  Limits `json:"limits"`
+	History []Job  `json:"history"`
+	Now     Job    `json:"now"`
 	// Summaries are the gated ones; none means Typical and Mean.
 	Summaries []Summary `json:"metrics,omitempty"`
 }
@@ -42,7 +42,7 @@ type Stored struct {
 // A StoredOutcome is what stored mode proved. With fewer than eight sessions it
 // is advisory: the verdict is Inconclusive, and Detail says what was seen.
 type StoredOutcome struct {
-	Verdict   Verdict                `json:"verdict"`
+	Decision  Decision               `json:"verdict"`
 	Reason    Reason                 `json:"reason"`
 	Detail    string                 `json:"detail"`
 	Advisory  bool                   `json:"advisory"`
@@ -58,10 +58,10 @@ type StoredSummaryOutcome struct {
 	Estimate float64 `json:"estimate"` // of this session against the mean of the history
 	Low      float64 `json:"low"`      // 95 % prediction interval
 	High     float64 `json:"high"`
-	// SigmaSession and SigmaLaunch are the two components of the noise, as
+	// SigmaSession and SigmaProcess are the two components of the noise, as
 	// standard deviations of logarithms, from a one-way analysis of variance.
 	SigmaSession float64 `json:"sigma_session"`
-	SigmaLaunch  float64 `json:"sigma_launch"`
+	SigmaProcess float64 `json:"sigma_launch"`
 	PRegressed   float64 `json:"p_regressed"`
 	PPass        float64 `json:"p_pass"`
 	known        bool    // p values exist: enough sessions, not constant
@@ -114,13 +114,13 @@ func (k Stored) Valid() error {
 // outcome computes figures and p values; judge turns them into a verdict.
 func (k Stored) outcome() StoredOutcome {
 	o := StoredOutcome{Sessions: len(k.History)}
-	if len(k.Now.Launches) == 0 || len(k.History) == 0 {
-		o.Detail = fmt.Sprintf("%d launches now against %d sessions: nothing to compare", len(k.Now.Launches), len(k.History))
+	if len(k.Now.Processes) == 0 || len(k.History) == 0 {
+		o.Detail = fmt.Sprintf("%d processes now against %d sessions: nothing to compare", len(k.Now.Processes), len(k.History))
 		return o
 	}
 	for i, s := range append(slices.Clone(k.History), k.Now) {
 		if err := s.valid(); err != nil {
-			o.Reason, o.Detail = InvalidLaunch, fmt.Sprintf("session %d: %v", i, err)
+			o.Reason, o.Detail = InvalidProcess, fmt.Sprintf("session %d: %v", i, err)
 			return o
 		}
 	}
@@ -131,25 +131,25 @@ func (k Stored) outcome() StoredOutcome {
 	return o
 }
 
-func (k Stored) summaries() []Summary { return Experiment{Summaries: k.Summaries}.summaries() }
+func (k Stored) summaries() []Summary { return Series{Summaries: k.Summaries}.summaries() }
 
-// valid reports the first launch of a session that cannot be used.
-func (s Session) valid() error {
-	if len(s.Launches) < fewestLaunches {
-		return fmt.Errorf("%w: %d launches, at least %d are needed", errInvalidLaunch, len(s.Launches), fewestLaunches)
+// valid reports the first process of a session that cannot be used.
+func (s Job) valid() error {
+	if len(s.Processes) < fewestProcesses {
+		return fmt.Errorf("%w: %d processes, at least %d are needed", errInvalidProcess, len(s.Processes), fewestProcesses)
 	}
-	for i, l := range s.Launches {
+	for i, l := range s.Processes {
 		if err := l.valid(); err != nil {
-			return fmt.Errorf("launch %d: %w", i, err)
+			return fmt.Errorf("process %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
 // value is the logarithm of a session's trimmed mean.
-func (s Session) value(m Summary) float64 {
+func (s Job) value(m Summary) float64 {
 	var values []float64
-	for _, l := range s.Launches {
+	for _, l := range s.Processes {
 		values = append(values, m.of(l))
 	}
 	mean, err := stats.TrimmedMean(values, sessionTrimming)
@@ -167,7 +167,7 @@ func (k Stored) metric(m Summary) StoredSummaryOutcome {
 		history = append(history, s.value(m))
 	}
 	o := StoredSummaryOutcome{Summary: m, PRegressed: 1, PPass: 1}
-	o.SigmaSession, o.SigmaLaunch = sessionComponents(k.History, m)
+	o.SigmaSession, o.SigmaProcess = sessionComponents(k.History, m)
 	mean, now := average(history), k.Now.value(m)
 	shift := now - mean
 	o.Base, o.Head = math.Exp(mean), math.Exp(now)
@@ -191,11 +191,11 @@ func (k Stored) metric(m Summary) StoredSummaryOutcome {
 }
 
 // sessionComponents is the one-way analysis of variance over sessions. Unequal
-// numbers of launches enter by their usual effective number.
-func sessionComponents(sessions []Session, m Summary) (between, within float64) {
+// numbers of processes enter by their usual effective number.
+func sessionComponents(sessions []Job, m Summary) (between, within float64) {
 	groups := make([][]float64, len(sessions))
 	for i, s := range sessions {
-		for _, l := range s.Launches {
+		for _, l := range s.Processes {
 			groups[i] = append(groups[i], math.Log(m.of(l)))
 		}
 	}
@@ -215,21 +215,21 @@ func (o *StoredOutcome) judge(red, beta float64) {
 		passed = passed && m.known && m.PPass <= beta
 		known = known && m.known
 		collapsed = collapsed || m.Estimate <= collapseBelow
-		parts = append(parts, fmt.Sprintf("%s %s (%s to %s; σ between sessions %.2f %%, between launches %.2f %%)",
-			m.Summary, percent(m.Estimate), percent(m.Low), percent(m.High), 100*m.SigmaSession, 100*m.SigmaLaunch))
+		parts = append(parts, fmt.Sprintf("%s %s (%s to %s; σ between sessions %.2f %%, between processes %.2f %%)",
+			m.Summary, percent(m.Estimate), percent(m.Low), percent(m.High), 100*m.SigmaSession, 100*m.SigmaProcess))
 	}
 	figures := fmt.Sprintf("%s against %d sessions", strings.Join(parts, ", "), o.Sessions)
 	switch {
 	case o.Advisory:
 		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("%s; fewer than %d sessions are advice only", figures, fewestSessions)
 	case regressed:
-		o.Verdict, o.Reason, o.Detail = Regressed, AboveTolerance, "slower than the sessions before: "+figures
+		o.Decision, o.Reason, o.Detail = Regressed, AboveTolerance, "slower than the sessions before: "+figures
 	case collapsed:
 		o.Reason, o.Detail = Collapse, "at least 90 % faster without an explanation: "+figures
 	case !known:
 		o.Reason, o.Detail = ZeroVariance, figures+"; all sessions gave the same time"
 	case passed:
-		o.Verdict, o.Reason, o.Detail = Pass, BelowDetect, "proven below the effect to be found: "+figures
+		o.Decision, o.Reason, o.Detail = Pass, BelowDetect, "proven below the effect to be found: "+figures
 	default:
 		o.Reason, o.Detail = Undecided, figures+"; measure base and head together to decide"
 	}

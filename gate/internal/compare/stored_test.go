@@ -11,21 +11,21 @@ import (
 // storedLimits suit sessions that differ by about 1 %.
 var storedLimits = Limits{Tolerance: 0.005, Detect: 0.06}
 
-// sessions draws stored sessions of ten launches.
-func sessions(rng *rand.Rand, n int, between, within float64) []Session {
-	list := make([]Session, n)
+// sessions draws stored sessions of ten processes.
+func sessions(rng *rand.Rand, n int, between, within float64) []Job {
+	list := make([]Job, n)
 	for i := range list {
 		list[i] = session(rng, between, within, 0)
 	}
 	return list
 }
 
-func session(rng *rand.Rand, between, within, effect float64) Session {
-	var s Session
+func session(rng *rand.Rand, between, within, effect float64) Job {
+	var s Job
 	level := 1e5 * math.Exp(between*rng.NormFloat64()) * (1 + effect)
 	for range 10 {
 		x := level * math.Exp(within*rng.NormFloat64())
-		s.Launches = append(s.Launches, Launch{Typical: x, Mean: 1.001 * x})
+		s.Processes = append(s.Processes, Process{Typical: x, Mean: 1.001 * x})
 	}
 	return s
 }
@@ -47,17 +47,17 @@ func storedOne(t *testing.T, k Stored) StoredOutcome {
 
 func TestStored(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 0))
-	constant := make([]Session, 12)
+	constant := make([]Job, 12)
 	for i := range constant {
-		constant[i] = Session{Launches: []Launch{{Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}}}
+		constant[i] = Job{Processes: []Process{{Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}}}
 	}
 	broken := sessions(rng, 12, 0.005, 0.003)
-	broken[4].Launches[2].Mean = math.NaN()
+	broken[4].Processes[2].Mean = math.NaN()
 	for _, c := range []struct {
 		name     string
-		history  []Session
-		now      Session
-		verdict  Verdict
+		history  []Job
+		now      Job
+		verdict  Decision
 		reason   Reason
 		advisory bool
 	}{
@@ -68,16 +68,16 @@ func TestStored(t *testing.T) {
 		{"seven sessions, slower", sessions(rng, 7, 0.005, 0.003), session(rng, 0.005, 0.003, 0.3), Inconclusive, TooFewPairs, true},
 		{"one session", sessions(rng, 1, 0.005, 0.003), session(rng, 0.005, 0.003, 0), Inconclusive, TooFewPairs, true},
 		{"no history", nil, session(rng, 0.005, 0.003, 0), Inconclusive, NotMeasured, false},
-		{"no launch", sessions(rng, 20, 0.005, 0.003), Session{}, Inconclusive, NotMeasured, false},
-		{"two launches", sessions(rng, 20, 0.005, 0.003), Session{Launches: []Launch{{Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}}}, Inconclusive, InvalidLaunch, false},
-		{"NaN in the history", broken, session(rng, 0.005, 0.003, 0), Inconclusive, InvalidLaunch, false},
+		{"no process", sessions(rng, 20, 0.005, 0.003), Job{}, Inconclusive, NotMeasured, false},
+		{"two processes", sessions(rng, 20, 0.005, 0.003), Job{Processes: []Process{{Typical: 1e5, Mean: 1e5}, {Typical: 1e5, Mean: 1e5}}}, Inconclusive, InvalidProcess, false},
+		{"NaN in the history", broken, session(rng, 0.005, 0.003, 0), Inconclusive, InvalidProcess, false},
 		{"constant", constant, constant[0], Inconclusive, ZeroVariance, false},
 		{"constant, slower", constant, session(rng, 0, 0.001, 0.5), Inconclusive, ZeroVariance, false},
 		{"collapsed", sessions(rng, 20, 0.005, 0.003), session(rng, 0.005, 0.003, -0.95), Inconclusive, Collapse, false},
 	} {
 		o := storedOne(t, Stored{Limits: storedLimits, History: c.history, Now: c.now})
-		if o.Verdict != c.verdict || o.Reason != c.reason || o.Advisory != c.advisory || o.Detail == "" {
-			t.Errorf("%s: %s, %s, advisory %v (%s), want %s, %s, %v", c.name, o.Verdict, o.Reason, o.Advisory, o.Detail, c.verdict, c.reason, c.advisory)
+		if o.Decision != c.verdict || o.Reason != c.reason || o.Advisory != c.advisory || o.Detail == "" {
+			t.Errorf("%s: %s, %s, advisory %v (%s), want %s, %s, %v", c.name, o.Decision, o.Reason, o.Advisory, o.Detail, c.verdict, c.reason, c.advisory)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestAdvisoryHasNoPValue(t *testing.T) {
 func TestStoredComponents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(72, 0))
 	o := storedOne(t, Stored{Limits: storedLimits, History: sessions(rng, 1000, 0.008, 0.003), Now: session(rng, 0.008, 0.003, 0)})
-	if m := o.Summaries[0]; math.Abs(m.SigmaSession-0.008) > 0.0006 || math.Abs(m.SigmaLaunch-0.003) > 0.0001 {
-		t.Errorf("components %v and %v, want 0.008 and 0.003", m.SigmaSession, m.SigmaLaunch)
+	if m := o.Summaries[0]; math.Abs(m.SigmaSession-0.008) > 0.0006 || math.Abs(m.SigmaProcess-0.003) > 0.0001 {
+		t.Errorf("components %v and %v, want 0.008 and 0.003", m.SigmaSession, m.SigmaProcess)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestStoredLevel(t *testing.T) {
 	}
 }
 
-func countStored(t *testing.T, kernels []Stored, v Verdict) int {
+func countStored(t *testing.T, kernels []Stored, v Decision) int {
 	t.Helper()
 	outcomes, err := DecideStored(kernels, SequentialPlan())
 	if err != nil {
@@ -137,7 +137,7 @@ func countStored(t *testing.T, kernels []Stored, v Verdict) int {
 	}
 	n := 0
 	for _, o := range outcomes {
-		if o.Verdict == v {
+		if o.Decision == v {
 			n++
 		}
 	}

@@ -18,25 +18,25 @@ type test struct {
 	regressed []float64
 	passed    []float64
 	improved  float64
-	constant  bool // an arm gave the same value in every launch
+	constant  bool // an arm gave the same value in every process
 	collapsed bool
 }
 
 // A trial is an experiment reduced to its tests.
 type trial struct {
-	experiment Experiment
+	experiment Series
 	invalid    error
 	looks      []Look
 	tests      []test
 }
 
-// newTrial computes the p values of an experiment. Without a usable block the
+// newTrial computes the p values of an experiment. Without a usable round the
 // tests stay empty, and count with a p value of 1.
-func newTrial(e Experiment, plan Plan) trial {
+func newTrial(e Series, plan Plan) trial {
 	t := trial{experiment: e}
-	for i, b := range e.Blocks {
+	for i, b := range e.Rounds {
 		if err := b.valid(e.used()); err != nil {
-			t.invalid = fmt.Errorf("block %d, %w", i, err)
+			t.invalid = fmt.Errorf("round %d, %w", i, err)
 			break
 		}
 	}
@@ -45,9 +45,9 @@ func newTrial(e Experiment, plan Plan) trial {
 	}
 	for _, m := range e.summaries() {
 		one := test{metric: m, improved: 1}
-		if t.invalid == nil && len(e.Blocks) > 0 {
-			one = newTest(newDifferences(e.Blocks, m), e.Limits, t.looks)
-			one.metric, one.constant = m, constantArm(e.Blocks, m)
+		if t.invalid == nil && len(e.Rounds) > 0 {
+			one = newTest(newDifferences(e.Rounds, m), e.Limits, t.looks)
+			one.metric, one.constant = m, constantArm(e.Rounds, m)
 		}
 		t.tests = append(t.tests, one)
 	}
@@ -59,7 +59,7 @@ func newTest(d differences, limits Limits, looks []Look) test {
 	t := test{d: d, improved: 1}
 	regressed, passed := 1.0, 1.0
 	for _, l := range looks {
-		upTo := d[:l.Pairs/perArm*pairsPerBlock]
+		upTo := d[:l.Pairs/perArm*pairsPerRound]
 		regressed = min(regressed, upTo.pAbove(limits.tolerated())/l.Weight)
 		passed = min(passed, upTo.pBelow(limits.detected())/l.Weight)
 		t.regressed, t.passed = append(t.regressed, regressed), append(t.passed, passed)
@@ -72,12 +72,12 @@ func newTest(d differences, limits Limits, looks []Look) test {
 	return t
 }
 
-// constantArm reports whether all launches of an arm gave one value, which
+// constantArm reports whether all processes of an arm gave one value, which
 // real timing does not do.
-func constantArm(blocks []Block, m Summary) bool {
-	first := blocks[0]
+func constantArm(rounds []Round, m Summary) bool {
+	first := rounds[0]
 	base, head := true, true
-	for _, b := range blocks {
+	for _, b := range rounds {
 		for i := range perArm {
 			base = base && m.of(b.Base[i]) == m.of(first.Base[0])
 			head = head && m.of(b.Head[i]) == m.of(first.Head[0])
@@ -96,9 +96,9 @@ func last(ps []float64) float64 {
 }
 
 // decided applies the limits look by look; the first decision stands, so that
-// taking away the blocks after it cannot change it. Several tests are red when
+// taking away the rounds after it cannot change it. Several tests are red when
 // one is and green when all are.
-func decided(tests []test, threshold, beta float64) Verdict {
+func decided(tests []test, threshold, beta float64) Decision {
 	for look := range tests[0].passed {
 		red, green := false, true
 		for _, t := range tests {
@@ -117,11 +117,11 @@ func decided(tests []test, threshold, beta float64) Verdict {
 
 // verdict judges a trial. A pass is refused where the times themselves are
 // suspect; a regression never is.
-func (t trial) verdict(threshold, faster float64, plan Plan) (Verdict, Reason) {
+func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) {
 	switch {
 	case t.invalid != nil:
-		return Inconclusive, InvalidLaunch
-	case len(t.experiment.Blocks) == 0:
+		return Inconclusive, InvalidProcess
+	case len(t.experiment.Rounds) == 0:
 		return Inconclusive, NotMeasured
 	}
 	v := decided(t.tests, threshold, plan.Beta)

@@ -96,7 +96,7 @@ func (r *Record) validate() error {
 	samples := append([]Sample(nil), r.Samples...)
 	if r.Experiment != nil {
 		samples = append(samples, r.Experiment.Pilot...)
-		for _, b := range r.Experiment.Blocks {
+		for _, b := range r.Experiment.Rounds {
 			samples = append(append(samples, b.Base...), b.Head...)
 		}
 	}
@@ -109,11 +109,11 @@ func (r *Record) validate() error {
 	}
 	for _, s := range r.Sessions {
 		if _, err := time.Parse(time.RFC3339, s.Recorded); err != nil {
-			return fmt.Errorf("a session is dated %q, which is no date", s.Recorded)
+			return fmt.Errorf("a session is dated %q, which is not a date", s.Recorded)
 		}
-		for _, l := range s.Launches {
+		for _, l := range s.Processes {
 			if !isTime(l.Typical) || !isTime(l.Mean) {
-				return fmt.Errorf("a launch of the session of %s took %v ns, on average %v ns: that is no time", s.Recorded, l.Typical, l.Mean)
+				return fmt.Errorf("a process of the session of %s took %v ns, on average %v ns: that is not a time", s.Recorded, l.Typical, l.Mean)
 			}
 		}
 	}

@@ -246,7 +246,7 @@ type DeviceState struct {
 // fresh process, in the order in which it ran.
 type Experiment struct {
 	Pilot     []Sample    `json:"pilot"` // the base alone, before the first block: sizes a policy's floor
-	Blocks    []Block     `json:"blocks"`
+	Rounds    []Round     `json:"blocks"`
 	Discarded []Discarded `json:"discarded,omitempty"`
 	Stopped   string      `json:"stopped"` // why no further block was run: resolved, pairs, wall, gpu, or the device in words
 
@@ -267,10 +267,10 @@ func (e *Experiment) Ended() bool {
 	return false
 }
 
-// A Block is a set of launches in random order, as many of the base (A) as of
+// A Round is a set of processes in random order, as many of the base (A) as of
 // the head (B). Order holds the arms as they ran, "ABBA…", and was drawn
 // before.
-type Block struct {
+type Round struct {
 	Number int      `json:"number"`
 	Order  string   `json:"order"`
 	Base   []Sample `json:"base"`
@@ -288,24 +288,24 @@ type Discarded struct {
 // AA is how a calibration was run. The record's samples are those of its
 // blocks, eight launches each of one artifact, in the order measured.
 type AA struct {
-	Blocks        int         `json:"blocks"`
-	Discarded     []Discarded `json:"discarded,omitempty"`
-	LaunchSeconds float64     `json:"launch_seconds"` // wall time of a launch, which all kernels of the run share
-	TimedSeconds  float64     `json:"timed_seconds"`  // of one launch: batches of this kernel and case on the GPU
+	Rounds         int         `json:"blocks"`
+	Discarded      []Discarded `json:"discarded,omitempty"`
+	ProcessSeconds float64     `json:"launch_seconds"` // wall time of a launch, which all kernels of the run share
+	TimedSeconds   float64     `json:"timed_seconds"`  // of one launch: batches of this kernel and case on the GPU
 }
 
 // A Session is what one job's launches said of one code. Their batches lie with
 // the records that the job left.
 type Session struct {
-	Recorded string          `json:"recorded"` // RFC 3339, UTC, of its last run
-	Commit   string          `json:"commit,omitempty"`
-	Card     string          `json:"card,omitempty"`
-	Launches []SessionLaunch `json:"launches"`
+	Recorded  string           `json:"recorded"` // RFC 3339, UTC, of its last run
+	Commit    string           `json:"commit,omitempty"`
+	Card      string           `json:"card,omitempty"`
+	Processes []SessionProcess `json:"launches"`
 }
 
-// A SessionLaunch is the summary of one process launch in one state of the caches, in
+// A SessionProcess is the summary of one process launch in one state of the caches, in
 // nanoseconds per call.
-type SessionLaunch struct {
+type SessionProcess struct {
 	CacheState CacheState `json:"regime"`
 	Typical    float64    `json:"typical"`
 	Mean       float64    `json:"mean"`

@@ -28,9 +28,9 @@ func whole() *Record {
 			Unwritten: 2, Guard: "ok", InputsChanged: true, Repeatable: true, Status: "fail", Reasons: []string{"wrong"}}},
 		Launches:   []Launch{{Kernel: "k(int*)", Block: [3]int{128, 1, 1}, Grid: [3]int{2, 3, 4}, Metrics: Metrics{"ncu.duration": Of(7, "ns")}}},
 		Samples:    []Sample{sample},
-		Experiment: &Experiment{Blocks: []Block{{Order: "AB", Base: []Sample{sample}, Head: []Sample{sample}}}},
-		AA:         &AA{Blocks: 10, Discarded: []Discarded{{Number: 3, Reason: "hot"}}, LaunchSeconds: 0.5, TimedSeconds: 0.01},
-		Sessions:   []Session{{Recorded: "2026-11-20T10:00:00Z", Commit: "c0ffee", Card: "0a1b2c3d4e5f", Launches: []SessionLaunch{{CacheState: "warm", Typical: 101.25, Mean: 102.5}}}},
+		Experiment: &Experiment{Rounds: []Round{{Order: "AB", Base: []Sample{sample}, Head: []Sample{sample}}}},
+		AA:         &AA{Rounds: 10, Discarded: []Discarded{{Number: 3, Reason: "hot"}}, ProcessSeconds: 0.5, TimedSeconds: 0.01},
+		Sessions:   []Session{{Recorded: "2026-11-20T10:00:00Z", Commit: "c0ffee", Card: "0a1b2c3d4e5f", Processes: []SessionProcess{{CacheState: "warm", Typical: 101.25, Mean: 102.5}}}},
 		Raw:        []Raw{{Name: "latency.log.gz", SHA256: strings.Repeat("0", 64), Bytes: 12}},
 	}
 }
@@ -145,7 +145,7 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 	broken := whole()
-	broken.Experiment.Blocks[0].Head[0].BatchesNS = []float64{5, -5}
+	broken.Experiment.Rounds[0].Head[0].BatchesNS = []float64{5, -5}
 	data, err = Encode(broken)
 	if err != nil {
 		t.Fatal(err)

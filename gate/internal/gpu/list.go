@@ -176,7 +176,7 @@ func parseReading(s string) (Reading, error) {
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-		return Reading{}, fmt.Errorf("%s is no number", printable.Quote(s, 40))
+		return Reading{}, fmt.Errorf("%s is not a number", printable.Quote(s, 40))
 	}
 	return Reading{Value: v, Known: true}, nil
 }
@@ -184,14 +184,14 @@ func parseReading(s string) (Reading, error) {
 func parseIndex(s string) (int, error) {
 	v, err := strconv.Atoi(s)
 	if err != nil || v < 0 {
-		return 0, fmt.Errorf("%s is no index", printable.Quote(s, 40))
+		return 0, fmt.Errorf("%s is not an index", printable.Quote(s, 40))
 	}
 	return v, nil
 }
 
 func parseText(s string) (string, error) {
 	if _, is := unavailable(s); is || s == "" {
-		return "", fmt.Errorf("%s is no value", printable.Quote(s, 40))
+		return "", fmt.Errorf("%s is not a value", printable.Quote(s, 40))
 	}
 	return printable.Cut(s, 100), nil
 }
@@ -225,7 +225,7 @@ func parseReasons(s string) (Throttle, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	mask, err := strconv.ParseUint(digits, 16, 64)
 	if !ok || err != nil {
-		return Throttle{}, fmt.Errorf("%s is no bit mask", printable.Quote(s, 40))
+		return Throttle{}, fmt.Errorf("%s is not a bit mask", printable.Quote(s, 40))
 	}
 	return reasons(mask), nil
 }

@@ -46,7 +46,7 @@ func profilingAllowedIn(driver, status string) (allowed, known bool) {
 	return effective&(1<<capSysAdmin) != 0, true
 }
 
-// valueOf returns what stands behind "key:" on its line.
+// valueOf returns what stands after "key:" on its line.
 func valueOf(text, key string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {

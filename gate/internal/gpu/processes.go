@@ -76,7 +76,7 @@ func parseProcess(line string) (Process, error) {
 	pid = strings.TrimSpace(pid)
 	if _, hidden := unavailable(pid); !hidden {
 		if p.PID, err = strconv.Atoi(pid); err != nil || p.PID <= 0 {
-			return Process{}, fmt.Errorf("%s is no process id", printable.Quote(pid, 40))
+			return Process{}, fmt.Errorf("%s is not a process id", printable.Quote(pid, 40))
 		}
 	}
 	p.Memory, err = parseReading(strings.TrimSpace(rest[last+1:]))

@@ -58,7 +58,7 @@ type codeHasher struct {
 	alone map[int][]byte
 }
 
-// others hashes the device functions that are no entries.
+// others hashes the device functions that are not entries.
 func (h *codeHasher) others() [][]byte {
 	var list [][]byte
 	for f := range h.functions {

@@ -16,7 +16,7 @@ const (
 	kindDirectiveEnd             // the end of the line that a directive fills
 )
 
-// A lexer cuts C++ source into tokens. Comments, white space and line splices separate tokens and are no tokens.
+// A lexer cuts C++ source into tokens. Comments, white space and line splices separate tokens and are not tokens.
 // It accepts what a compiler would reject, because its answer is only ever hashed, but says so when a literal or a
 // comment has no end outside a directive: that is a torn file.
 type lexer struct {

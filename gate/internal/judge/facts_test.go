@@ -277,7 +277,7 @@ func history(r *rand.Rand, sessions int) *evidence.Record {
 	for i := range sessions {
 		s := evidence.Session{Recorded: fmt.Sprintf("2026-11-%02dT10:00:00Z", i+1), Card: "card0"}
 		for _, one := range samples(r, 8, 100_000*(1+0.003*r.NormFloat64())) {
-			s.Launches = append(s.Launches, evidence.SessionLaunch{CacheState: one.CacheState, Typical: one.BatchesNS[0], Mean: one.BatchesNS[1]})
+			s.Processes = append(s.Processes, evidence.SessionProcess{CacheState: one.CacheState, Typical: one.BatchesNS[0], Mean: one.BatchesNS[1]})
 		}
 		record.Sessions = append(record.Sessions, s)
 	}
@@ -293,7 +293,7 @@ func experiment(r *rand.Rand, blocks int, head float64) *evidence.Record {
 func experimentFrom(blocks int, base, head func() []evidence.Sample) *evidence.Record {
 	all := evidence.Experiment{Pilot: base()[:2], Stopped: "resolved"}
 	for i := range blocks {
-		all.Blocks = append(all.Blocks, evidence.Block{Number: i, Order: "ABBABAAB", Base: base(), Head: head()})
+		all.Rounds = append(all.Rounds, evidence.Round{Number: i, Order: "ABBABAAB", Base: base(), Head: head()})
 	}
 	data, err := json.Marshal(all)
 	if err != nil {

@@ -171,7 +171,7 @@ var failsOpen = []struct {
 		c.experiment.Record = experiment(rand.New(rand.NewSource(1)), 3, 104_000)
 	}, 1, "latency", "slower than the tolerance"},
 	{"launch lost from a block", func(_ *kernel, c *kase) {
-		b := &c.experiment.Record.Experiment.Blocks[1]
+		b := &c.experiment.Record.Experiment.Rounds[1]
 		b.Head = b.Head[:6]
 	}, -1, "", ""},
 	{"more blocks than the plan has", func(_ *kernel, c *kase) {
@@ -185,13 +185,13 @@ var failsOpen = []struct {
 		}
 	}, 3, "latency", "at most 4096 are read"},
 	{"regime lost from a block", func(_ *kernel, c *kase) {
-		for i := range c.experiment.Record.Experiment.Blocks[0].Base {
-			c.experiment.Record.Experiment.Blocks[0].Base[i].CacheState = "cold"
+		for i := range c.experiment.Record.Experiment.Rounds[0].Base {
+			c.experiment.Record.Experiment.Rounds[0].Base[i].CacheState = "cold"
 		}
 	}, -1, "", ""},
 	{"launch that timed nothing", func(_ *kernel, c *kase) {
-		for i := range c.experiment.Record.Experiment.Blocks[0].Base {
-			c.experiment.Record.Experiment.Blocks[0].Base[i].BatchesNS = nil
+		for i := range c.experiment.Record.Experiment.Rounds[0].Base {
+			c.experiment.Record.Experiment.Rounds[0].Base[i].BatchesNS = nil
 		}
 	}, -1, "", ""},
 	{"too few launches for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = c.alone.Record.Samples[:8] }, 4, "bound", "too few launches"},
@@ -214,13 +214,13 @@ var failsOpen = []struct {
 		c.references[0].experiment = none("op/ref does not build")
 	}, 4, "ratio", "op/ref does not build"},
 	{"reference of another name", func(_ *kernel, c *kase) { c.references[0].name = "op/slow" }, 4, "ratio", "it was never timed beside op/ref on h200-"},
-	{"reference never checked", func(_ *kernel, c *kase) { c.references[0].correctness = fact{} }, 4, "ratio", "the reference op/ref is no measure: no correctness evidence of this code is recorded on h200-"},
+	{"reference never checked", func(_ *kernel, c *kase) { c.references[0].correctness = fact{} }, 4, "ratio", "the reference op/ref is not a measure: no correctness evidence of this code is recorded on h200-"},
 	{"reference is wrong", func(_ *kernel, c *kase) {
 		wrong := correctRecord()
 		wrong.Checks[0].Status = "fail"
 		c.references[0].correctness.Record = wrong
-	}, 4, "ratio", "the reference op/ref is no measure: wrong on 1 of 1 input classes"},
-	{"reference cannot be checked", func(_ *kernel, c *kase) { c.references[0].correctness.Record = broke(evidence.Tool) }, 3, "ratio", "the reference op/ref is no measure: it broke"},
+	}, 4, "ratio", "the reference op/ref is not a measure: wrong on 1 of 1 input classes"},
+	{"reference cannot be checked", func(_ *kernel, c *kase) { c.references[0].correctness.Record = broke(evidence.Tool) }, 3, "ratio", "the reference op/ref is not a measure: it broke"},
 	{"reference breaks when timed", func(_ *kernel, c *kase) { c.references[0].experiment.Record = baseBroke() }, 3, "ratio", "the base cannot be timed"},
 	{"kernel crashes beside the reference", func(_ *kernel, c *kase) { c.references[0].experiment.Record = broke(evidence.Crash) }, 1, "ratio", "it broke"},
 	{"slower than the reference allows", func(_ *kernel, c *kase) {
@@ -359,7 +359,7 @@ func TestSessionsStandInForABaseThatBreaks(t *testing.T) {
 // TestAdviceWeighsNothing: a tail that grew is told and never red.
 func TestAdviceWeighsNothing(t *testing.T) {
 	v := judged(t, parse(t, standard), change(func(_ *kernel, c *kase) {
-		for _, b := range c.experiment.Experiment.Blocks {
+		for _, b := range c.experiment.Experiment.Rounds {
 			for _, s := range b.Head {
 				s.BatchesNS[len(s.BatchesNS)-1] *= 1.2
 			}
@@ -371,7 +371,7 @@ func TestAdviceWeighsNothing(t *testing.T) {
 }
 
 // TestKernelWithoutComparison: a new kernel passes by its limits alone, and a
-// rule that compares is no pass of its own.
+// rule that compares is not a pass of its own.
 func TestKernelWithoutComparison(t *testing.T) {
 	v := judged(t, parse(t, standard), change(func(k *kernel, _ *kase) { k.state = verdict.New }))
 	if v.Status != verdict.Pass || findingOf(t, v, "registers").Status != verdict.NotCompared || findingOf(t, v, "latency").Status != verdict.NotCompared {

@@ -72,7 +72,7 @@ func remove(r *rand.Rand, f *facts) string {
 	record.Sessions = record.Sessions[:max(0, len(record.Sessions)-1)]
 	if e := record.Experiment; e != nil {
 		cut := *e
-		cut.Blocks = cut.Blocks[:max(0, len(cut.Blocks)-1)]
+		cut.Rounds = cut.Rounds[:max(0, len(cut.Rounds)-1)]
 		record.Experiment = &cut
 	}
 	return where + "checks, samples, the last session and the last block"
@@ -204,7 +204,7 @@ func worsen(r *rand.Rand, f facts) {
 				if e.Record == nil || e.Experiment == nil {
 					continue
 				}
-				for _, b := range e.Experiment.Blocks {
+				for _, b := range e.Experiment.Rounds {
 					slower(b.Head)
 				}
 			}
@@ -237,8 +237,8 @@ func TestEqualSidesNeverRegress(t *testing.T) {
 				c.baseProfile, c.baseCorrectness = c.profile, c.correctness
 				c.experiment = just(experiment(r, 3, 100_000))
 				if r.Intn(2) == 0 {
-					for b := range c.experiment.Experiment.Blocks {
-						block := &c.experiment.Experiment.Blocks[b]
+					for b := range c.experiment.Experiment.Rounds {
+						block := &c.experiment.Experiment.Rounds[b]
 						block.Head = block.Base
 					}
 				}

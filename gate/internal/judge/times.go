@@ -75,7 +75,7 @@ func (t times) decide(s series, p compare.Plan) error {
 // series are experiments with the questions that they answer.
 type series struct {
 	ids []plan.ID
-	all []compare.Experiment
+	all []compare.Series
 }
 
 // pairOf is the need of the experiment that a question asks for.
@@ -110,14 +110,14 @@ func (s *series) add(j *judge, q *plan.Question) error {
 	return nil
 }
 
-func experimentOf(r *evidence.Experiment, t *compare.Test) (compare.Experiment, error) {
-	out := compare.Experiment{Summaries: []compare.Summary{t.Summary}}
-	for _, b := range r.Blocks {
-		block, err := compare.BlockOf(b, t.CacheState)
+func experimentOf(r *evidence.Experiment, t *compare.Test) (compare.Series, error) {
+	out := compare.Series{Summaries: []compare.Summary{t.Summary}}
+	for _, b := range r.Rounds {
+		round, err := compare.RoundOf(b, t.CacheState)
 		if err != nil {
 			return out, err
 		}
-		out.Blocks = append(out.Blocks, block)
+		out.Rounds = append(out.Rounds, round)
 	}
 	base, err := compare.BaseTime(r.Pilot, t.CacheState, t.Summary)
 	if err != nil {
@@ -155,16 +155,16 @@ func (s *histories) add(j *judge, q *plan.Question, sessions, alone *evidence.Ne
 func storedOf(was, now *evidence.Record, t *compare.Test) (compare.Stored, error) {
 	out := compare.Stored{Summaries: []compare.Summary{t.Summary}}
 	var err error
-	if out.Now.Launches, err = compare.Launches(now.Samples, t.CacheState); err != nil {
+	if out.Now.Processes, err = compare.Processes(now.Samples, t.CacheState); err != nil {
 		return out, err
 	}
-	card, all := now.Provenance.Card, []compare.Launch(nil)
+	card, all := now.Provenance.Card, []compare.Process(nil)
 	for _, s := range was.Sessions {
 		if card == "" || s.Card != card {
 			continue // its speed is another card's
 		}
-		session := compare.SessionOf(s, t.CacheState)
-		out.History, all = append(out.History, session), append(all, session.Launches...)
+		session := compare.JobOf(s, t.CacheState)
+		out.History, all = append(out.History, session), append(all, session.Processes...)
 	}
 	if len(all) == 0 {
 		return out, errors.New("none is of the card that timed the head")
@@ -233,7 +233,7 @@ func (j *judge) compared(q *plan.Question, f verdict.Finding, e evidence.Entry) 
 	base, head := evidence.Of(m.Base, "ns"), evidence.Of(m.Head, "ns")
 	f.Base, f.Head = &base, &head
 	f.Interval = &verdict.Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs, MDE90: m.MDE90, Modes: m.Modes}
-	f.Status, f.Reason = statusOf(o.Verdict), o.Detail
+	f.Status, f.Reason = statusOf(o.Decision), o.Detail
 	if budget := budgets[e.Record.Experiment.Stopped]; f.Status == verdict.Inconclusive && budget != "" {
 		f.Reason += "; " + budget + " is used up"
 	}
@@ -255,7 +255,7 @@ func (j *judge) ratio(q *plan.Question, f verdict.Finding) verdict.Finding {
 		if correct.Record == nil {
 			why = j.missing(q, first)
 		}
-		f.Reason = fmt.Sprintf("the reference %s is no measure: %s", f.RelativeTo, why)
+		f.Reason = fmt.Sprintf("the reference %s is not a measure: %s", f.RelativeTo, why)
 		if fail := correct.Failure(); fail != nil {
 			f.Tool, f.Hint = !fail.Blames(), fail.Hint
 		}
@@ -279,9 +279,9 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 	case ok && len(o.Summaries) > 0:
 		m := o.Summaries[0]
 		base, head := evidence.Of(m.Base, "ns"), evidence.Of(m.Head, "ns")
-		f.Base, f.Head, f.Status, f.Reason = &base, &head, statusOf(o.Verdict), o.Detail
+		f.Base, f.Head, f.Status, f.Reason = &base, &head, statusOf(o.Decision), o.Detail
 		f.Tool = f.Tool && f.Status == verdict.Inconclusive
-		f.Sessions = &verdict.Sessions{Count: o.Sessions, Estimate: m.Estimate, Low: m.Low, High: m.High, SigmaSession: m.SigmaSession, SigmaLaunch: m.SigmaLaunch}
+		f.Sessions = &verdict.Sessions{Count: o.Sessions, Estimate: m.Estimate, Low: m.Low, High: m.High, SigmaSession: m.SigmaSession, SigmaProcess: m.SigmaProcess}
 	case ok:
 		f.Reason = o.Detail
 	case q.Stopped != "" || j.times.unread[q.ID] != "":
@@ -303,15 +303,15 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 
 // timeLimit judges a bound on the time itself: the interval must lie below it.
 func timeLimit(r *policy.Rule, head *evidence.Record) (verdict.Status, string) {
-	launches, err := compare.Launches(head.Samples, r.Metric.CacheState)
+	processes, err := compare.Processes(head.Samples, r.Metric.CacheState)
 	if err != nil {
 		return verdict.Inconclusive, err.Error()
 	}
-	o := compare.DecideAbsolute(launches, r.Metric.Summary, r.Limit.Number)
-	return statusOf(o.Verdict), o.Detail
+	o := compare.DecideAbsolute(processes, r.Metric.Summary, r.Limit.Number)
+	return statusOf(o.Decision), o.Detail
 }
 
-func statusOf(v compare.Verdict) verdict.Status {
+func statusOf(v compare.Decision) verdict.Status {
 	switch v {
 	case compare.Regressed:
 		return verdict.Fail
@@ -336,14 +336,14 @@ func (j *judge) withNoise(q *plan.Question, f verdict.Finding) verdict.Finding {
 	if q.Test != nil {
 		var err error
 		if limits, err = q.Test.Bound.At(f.Base.Number); err != nil {
-			return f // a floor that is no share of the base's time
+			return f // a floor that is not a share of the base's time
 		}
 	}
-	blocks, err := compare.AABlocks(calibration.Samples, q.Rule.Metric.CacheState)
+	rounds, err := compare.AARounds(calibration.Samples, q.Rule.Metric.CacheState)
 	if err != nil {
 		return f
 	}
-	found, err := compare.Calibrate(blocks, limits, compare.SequentialPlan(), max(1, j.plan.Family()))
+	found, err := compare.SpreadOf(rounds, limits, compare.SequentialPlan(), max(1, j.plan.Family()))
 	if err == nil && found.MDE90 != nil {
 		f.Noise = &verdict.Noise{MDE90: *found.MDE90, Recorded: calibration.Provenance.Recorded}
 	}

@@ -109,7 +109,7 @@ func Load(root string, patterns []string) (*Set, error) {
 	return set, nil
 }
 
-// A NoKernelError is a name that no kernel.yaml stands behind.
+// A NoKernelError is a name of which there is no kernel.yaml.
 type NoKernelError struct{ Name, Hint string }
 
 func (e *NoKernelError) Error() string { return fmt.Sprintf("there is no kernel %q", e.Name) }
@@ -196,13 +196,13 @@ func loadOp(root, file string) (*Op, error) {
 	}
 	switch {
 	case !word.MatchString(f.Op):
-		return nil, bad("op", "op wants a name of letters, digits, '_', '.' and '-'")
+		return nil, bad("op", "op needs a name of letters, digits, '_', '.' and '-'")
 	case len(f.Sources) == 0:
-		return nil, bad("sources", "sources wants at least one file")
+		return nil, bad("sources", "sources needs at least one file")
 	case len(f.Dims) == 0:
-		return nil, bad("dims", "dims wants at least one dimension")
+		return nil, bad("dims", "dims needs at least one dimension")
 	case len(f.Cases) == 0:
-		return nil, bad("cases", "cases wants at least one case")
+		return nil, bad("cases", "cases needs at least one case")
 	case len(f.Tolerance) == 0:
 		return nil, bad("tolerance", "tolerance needs relative_error")
 	}
@@ -251,7 +251,7 @@ func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format s
 				return bad("cases."+name, "case %q does not set dimension %s", name, dim)
 			}
 			if size < 1 || size > 1<<31 {
-				return bad("cases."+name, "case %q sets %s to %d: a size from 1 to 2^31 is wanted", name, dim, size)
+				return bad("cases."+name, "case %q sets %s to %d: a size from 1 to 2^31 is needed", name, dim, size)
 			}
 			c.Dims = append(c.Dims, Dim{dim, size})
 		}
@@ -282,11 +282,11 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	case f.Op == "":
 		return nil, bad("op", "", "op is missing: which computation does this kernel implement?")
 	case len(f.Sources) == 0:
-		return nil, bad("sources", "", "sources wants at least one .cu file")
+		return nil, bad("sources", "", "sources needs at least one .cu file")
 	case len(f.Arch) == 0:
-		return nil, bad("arch", "", "arch wants at least one architecture, such as sm_90")
+		return nil, bad("arch", "", "arch needs at least one architecture, such as sm_90")
 	case len(f.Cases) == 0:
-		return nil, bad("cases", "", "cases wants at least one case of the op")
+		return nil, bad("cases", "", "cases needs at least one case of the op")
 	}
 	for i, a := range f.Arch {
 		if !archPattern.MatchString(a) || slices.Index(f.Arch, a) != i {

@@ -127,7 +127,7 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 	}
 	for i, m := range f.Machines {
 		if m == "" || slices.Index(f.Machines, m) != i {
-			return nil, c.bad("machines", "", "machines wants names, each once")
+			return nil, c.bad("machines", "", "machines needs names, each once")
 		}
 	}
 	if err := c.kernels(f.Kernels); err != nil {

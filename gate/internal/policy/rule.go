@@ -53,7 +53,7 @@ func (c checker) rule(f *file, i int) (Rule, error) {
 	at := fmt.Sprintf("rules[%d]", i)
 	key := func(k string) string { return at + "." + k }
 	if !idPattern.MatchString(in.ID) {
-		return Rule{}, c.bad(at, "", "rule %d wants an id of lower-case letters, digits, '-' and '_'", i+1)
+		return Rule{}, c.bad(at, "", "rule %d needs an id of lower-case letters, digits, '-' and '_'", i+1)
 	}
 	for j := range f.Rules[:i] {
 		if f.Rules[j].ID == in.ID {
@@ -122,7 +122,7 @@ func (c checker) amounts(r Rule, key func(string) string) error {
 		return c.relative(r, key)
 	}
 	if r.Limit.Set && r.MaxRegression.Set || !r.Limit.Set && !r.Compares() {
-		return c.bad(key("metric"), "", "rule %q wants either limit or max_regression", r.ID)
+		return c.bad(key("metric"), "", "rule %q needs either limit or max_regression", r.ID)
 	}
 	if r.Limit.Set && m.Better == metric.Neither {
 		return c.bad(key("limit"), "max_regression says how much may change", "rule %q: %s has no better direction, so a limit has no side", r.ID, m.Name)
@@ -150,7 +150,7 @@ func (c checker) relative(r Rule, key func(string) string) error {
 	case !r.Limit.Set || r.MaxRegression.Set || r.Floor.Set:
 		return c.bad(key("relative_to"), "limit: 0.5", "rule %q: relative_to goes with limit, a share of the reference's time", r.ID)
 	case r.Limit.Unit != "" && r.Limit.Unit != "%":
-		return c.bad(key("limit"), "limit: 0.5", "rule %q: a limit of %s is no share of the reference's time", r.ID, r.Limit.Text)
+		return c.bad(key("limit"), "limit: 0.5", "rule %q: a limit of %s is not a share of the reference's time", r.ID, r.Limit.Text)
 	case !kernelPattern.MatchString(r.RelativeTo):
 		return c.bad(key("relative_to"), "", "rule %q: %q is not the name of a kernel", r.ID, r.RelativeTo)
 	}

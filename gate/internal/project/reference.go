@@ -92,7 +92,7 @@ func (p *Project) ofReference(file string) bool {
 	return false
 }
 
-// unbuilt are the references that are no kernels of the check themselves.
+// unbuilt are the references that are not kernels of the check themselves.
 func (p *Project) unbuilt() []*manifest.Kernel {
 	var out []*manifest.Kernel
 	for _, ref := range p.references {

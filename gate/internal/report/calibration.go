@@ -34,7 +34,7 @@ func WriteCalibration(w io.Writer, c *verdict.Calibration, format string) error 
 		fmt.Fprintf(&b, "note: %s\n", printable.Line(n))
 	}
 	fmt.Fprintf(&b, "machine: %s (%s)\n", printable.Line(c.Description), printable.Line(c.Machine))
-	fmt.Fprintf(&b, "run: %d blocks of 8 launches, %d discarded; a launch of all kernels takes %.2f s\n", c.Blocks, c.Discarded, c.ProcessSeconds)
+	fmt.Fprintf(&b, "run: %d rounds of 8 processes, %d discarded; a process of all kernels takes %.2f s\n", c.Rounds, c.Discarded, c.ProcessSeconds)
 	budget := time.Duration(c.BudgetSeconds * float64(time.Second))
 	fmt.Fprintf(&b, "budget: %s pays for %d pairs; questions of a change to all of them: %d\n", budget, c.BudgetPairs, c.Tests)
 	fmt.Fprintf(&b, "%d of %d rows can be gated\n", gateable, len(c.Kernels))
@@ -50,7 +50,7 @@ func subject(k verdict.Calibrated) string {
 // calibrationTable prints a line for every kernel that was timed.
 func calibrationTable(w io.Writer, c *verdict.Calibration) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "KERNEL\tARCH\tCASE\tCACHES\tLAUNCHES σ\tBATCHES σ\tBETWEEN\tLAG-1\tMODES\tMDE90\tDETECT\tPAIRS\tTIMED")
+	fmt.Fprintln(tw, "KERNEL\tARCH\tCASE\tCACHES\tPROCESSES σ\tBATCHES σ\tBETWEEN\tLAG-1\tMODES\tMDE90\tDETECT\tPAIRS\tTIMED")
 	for _, k := range c.Kernels {
 		f := k.Figures
 		if f == nil {
@@ -65,7 +65,7 @@ func calibrationTable(w io.Writer, c *verdict.Calibration) {
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%.2f %%\t%.2f %%\t%.0f %%\t%.2f\t%s\t%s\t%.2f %%\t%d\t%.1f ms\n",
 			printable.Line(k.Kernel), printable.Line(k.Arch), printable.Line(k.Case), printable.Line(string(k.CacheState)),
-			100*f.SigmaLaunch, 100*f.SigmaBatch, 100*f.BetweenShare, f.Autocorrelation, modes, mde, 100*k.Limits.Detect, f.NeedPairs, 1e3*k.TimedSeconds)
+			100*f.SigmaProcess, 100*f.SigmaBatch, 100*f.BetweenShare, f.Autocorrelation, modes, mde, 100*k.Limits.Detect, f.NeedPairs, 1e3*k.TimedSeconds)
 	}
 	tw.Flush()
 }

@@ -115,7 +115,7 @@ func verdicts() map[string]*verdict.Verdict {
 		Modes: &compare.Modes{Split: 18500, BaseSlow: 0.25, HeadSlow: half, ShareP: 0.4, Fast: &fast}}
 	quietTail := held("quiet", "max_regression 2%")
 	quietTail.Severity, quietTail.Status = verdict.Advice, verdict.Inconclusive
-	sessions.Sessions = &verdict.Sessions{Count: 9, Estimate: 0.0001, Low: -0.01, High: 0.01, SigmaSession: 0.004, SigmaLaunch: 0.002}
+	sessions.Sessions = &verdict.Sessions{Count: 9, Estimate: 0.0001, Low: -0.01, High: 0.01, SigmaSession: 0.004, SigmaProcess: 0.002}
 	return map[string]*verdict.Verdict{
 		"arms":  run(verdict.Pass, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Pass, tail, quietTail, beside, sessions)),
 		"times": run(verdict.Fail, verdict.Counts{Kernels: 1, Failed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Fail, compareTimes, ceiling, held("bare", "limit 20us"), late)),

@@ -170,9 +170,9 @@ func (t *text) finding(g group) {
 	}
 }
 
-// modes says where launches fall apart, and how the arms share the groups.
+// modes says where processes fall apart, and how the arms share the groups.
 func modes(m *compare.Modes) string {
-	text := fmt.Sprintf("the launches fall into two groups around %s: %.0f %% of the base's and %.0f %% of the head's are in the slow one (Fisher's exact p %.2g)",
+	text := fmt.Sprintf("the processes fall into two groups around %s: %.0f %% of the base's and %.0f %% of the head's are in the slow one (Fisher's exact p %.2g)",
 		metric.Show(m.Split, "ns"), 100*m.BaseSlow, 100*m.HeadSlow, m.ShareP)
 	if m.Fast != nil {
 		text += fmt.Sprintf("; %+.2f %% in the fast one", 100**m.Fast)

@@ -18,16 +18,16 @@ const sessionGap = time.Hour
 // Bounds of a history: the oldest sessions are dropped, and what a long session
 // measures beyond its bound lies with its records alone.
 const (
-	maxSessions        = 64
-	maxSessionLaunches = 256
+	maxSessions         = 64
+	maxSessionProcesses = 256
 )
 
 // Keep writes a record, and the times that it holds into the history of their
 // code. Against is the kernel in the base's place of an experiment.
 func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) error {
-	if r.AA != nil && r.AA.Blocks < compare.FewestCalibrationBlocks {
+	if r.AA != nil && r.AA.Rounds < compare.FewestCalibrationRounds {
 		// A run that was cut short says less than any that stands there.
-		if old, err := s.Write.Get(r.Key()); err == nil && old.AA != nil && old.AA.Blocks > r.AA.Blocks {
+		if old, err := s.Write.Get(r.Key()); err == nil && old.AA != nil && old.AA.Rounds > r.AA.Rounds {
 			return nil
 		}
 	}
@@ -41,7 +41,7 @@ func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) 
 		return s.addSession(r.Provenance, r.Address, r.Samples)
 	}
 	var base, head []evidence.Sample
-	for _, b := range r.Experiment.Blocks {
+	for _, b := range r.Experiment.Rounds {
 		base, head = append(base, b.Base...), append(head, b.Head...)
 	}
 	other := r.Provenance
@@ -50,9 +50,9 @@ func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) 
 }
 
 // addSession adds samples of a run to the history at an address. A history that
-// cannot be read is left as it is: it is no reason to stop measuring.
+// cannot be read is left as it is: it is not a reason to stop measuring.
 func (s *Shelf) addSession(run evidence.Provenance, at evidence.Address, samples []evidence.Sample) error {
-	launches, err := compare.NewSession(samples)
+	processes, err := compare.SessionProcesses(samples)
 	if err != nil {
 		return fmt.Errorf("adding to the sessions: %w", err)
 	}
@@ -65,11 +65,11 @@ func (s *Shelf) addSession(run evidence.Provenance, at evidence.Address, samples
 		return nil
 	}
 	history.Provenance = run
-	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Card: run.Card, Launches: launches})
+	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Card: run.Card, Processes: processes})
 	return s.Write.Put(history, nil)
 }
 
-// extend adds a session to a history, or its launches to the card's last one
+// extend adds a session to a history, or its processes to the card's last one
 // where that was less than sessionGap ago.
 func extend(history []evidence.Session, s evidence.Session) []evidence.Session {
 	for i := len(history) - 1; i >= 0; i-- {
@@ -78,13 +78,13 @@ func extend(history []evidence.Session, s evidence.Session) []evidence.Session {
 			continue
 		}
 		if !apart(last.Recorded, s.Recorded) {
-			s.Launches = append(last.Launches, s.Launches...)
+			s.Processes = append(last.Processes, s.Processes...)
 			s.Recorded = max(last.Recorded, s.Recorded)
 			history = slices.Delete(history, i, i+1)
 		}
 		break
 	}
-	s.Launches = s.Launches[:min(len(s.Launches), maxSessionLaunches)]
+	s.Processes = s.Processes[:min(len(s.Processes), maxSessionProcesses)]
 	history = append(history, s)
 	return history[max(0, len(history)-maxSessions):]
 }

@@ -115,7 +115,7 @@ func writeMarker(dir string) error {
 			return err
 		}
 		if !info.Mode().IsRegular() || info.Size() == 0 {
-			return fmt.Errorf("%s is no file with content", filepath.Join(rootIn(dir), name))
+			return fmt.Errorf("%s is not a file with content", filepath.Join(rootIn(dir), name))
 		}
 		m.Files[name] = info.Size()
 	}

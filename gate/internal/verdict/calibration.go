@@ -18,7 +18,7 @@ type Calibration struct {
 	Machine        string       `json:"machine"` // key
 	Description    string       `json:"description"`
 	Recorded       string       `json:"recorded"` // RFC 3339, UTC
-	Blocks         int          `json:"blocks"`
+	Rounds         int          `json:"blocks"`
 	Discarded      int          `json:"discarded"`
 	Tests          int          `json:"tests"`          // questions of a change to every kernel shown
 	ProcessSeconds float64      `json:"launch_seconds"` // wall time of one process that times them all
@@ -31,17 +31,17 @@ type Calibration struct {
 // A Calibrated is one kernel and case in one state of the caches, at the
 // limits of the rules that ask for it.
 type Calibrated struct {
-	Kernel       string               `json:"kernel"`
-	Arch         string               `json:"arch"`
-	Case         string               `json:"case,omitempty"`
-	CacheState   evidence.CacheState  `json:"regime,omitempty"`
-	Rules        []string             `json:"rules,omitempty"` // none: the profile's limits are shown
-	Limits       compare.Limits       `json:"limits"`
-	Figures      *compare.Calibration `json:"figures,omitempty"`
-	TimedSeconds float64              `json:"timed_seconds"` // on the GPU, in one launch
-	Gateable     bool                 `json:"gateable"`
-	Reason       string               `json:"reason"`
-	Remedies     []string             `json:"remedies,omitempty"`
+	Kernel       string              `json:"kernel"`
+	Arch         string              `json:"arch"`
+	Case         string              `json:"case,omitempty"`
+	CacheState   evidence.CacheState `json:"regime,omitempty"`
+	Rules        []string            `json:"rules,omitempty"` // none: the profile's limits are shown
+	Limits       compare.Limits      `json:"limits"`
+	Figures      *compare.Spread     `json:"figures,omitempty"`
+	TimedSeconds float64             `json:"timed_seconds"` // on the GPU, in one process
+	Gateable     bool                `json:"gateable"`
+	Reason       string              `json:"reason"`
+	Remedies     []string            `json:"remedies,omitempty"`
 }
 
 // Gateable reports whether every kernel is; none at all is not.

@@ -201,7 +201,7 @@ type Interval struct {
 	High     float64  `json:"high"`
 	Pairs    int      `json:"pairs"`
 	MDE90    *float64 `json:"mde90,omitempty"`
-	// Modes are two groups of launches, as information.
+	// Modes are two groups of processes, as information.
 	Modes *compare.Modes `json:"modes,omitempty"`
 }
 
@@ -214,7 +214,7 @@ type Sessions struct {
 	Low          float64 `json:"low"`
 	High         float64 `json:"high"`
 	SigmaSession float64 `json:"sigma_session"`
-	SigmaLaunch  float64 `json:"sigma_launch"`
+	SigmaProcess float64 `json:"sigma_launch"`
 }
 
 // Noise is what an A/A run says of a time that passed without an interval of

@@ -186,7 +186,7 @@ func sample() *Verdict {
 				{Rule: "registers", Metric: "ptxas.registers", Unit: "registers/thread", Tier: evidence.Static, Status: Fail, Severity: Red, Base: &base, Head: &head, Accepts: "max_regression 8", Reason: "40 → 80"},
 				{Rule: "stack", Status: Inconclusive, Severity: Warns, Head: &missing, Reason: "not measured", Hint: "mend it", Tool: true},
 				{Rule: "ratio", Case: "small", Machine: "h200-0", RelativeTo: "op/ref", Interval: &Interval{Estimate: 0.01, Low: 0.005, High: 0.02, Pairs: 12, MDE90: &seen, Modes: &compare.Modes{}}, Reason: "x", Severity: Red},
-				{Rule: "bound", Noise: &Noise{MDE90: 0.01, Recorded: "2026"}, Sessions: &Sessions{Count: 9, Estimate: 0.1, Low: 0, High: 0.2, SigmaSession: 0.1, SigmaLaunch: 0.2}, Reason: "y", Severity: Advice},
+				{Rule: "bound", Noise: &Noise{MDE90: 0.01, Recorded: "2026"}, Sessions: &Sessions{Count: 9, Estimate: 0.1, Low: 0, High: 0.2, SigmaSession: 0.1, SigmaProcess: 0.2}, Reason: "y", Severity: Advice},
 			},
 			Launches: []LaunchChange{{Case: "small", Change: "added", Kernel: "a", Grid: [3]int{1, 2, 3}, Block: [3]int{4, 5, 6}, Count: 2}},
 			Figures:  []CaseFigures{{Metrics: evidence.Metrics{"ptxas.registers": head}}, {Case: "small", Machine: "h200-0", Metrics: evidence.Metrics{"ncu.waves": evidence.Absent("no", "")}}},

@@ -147,7 +147,7 @@ func plain(msg string) string {
 	if m[2] != "" {
 		got = fmt.Sprintf("%s (%q)", got, m[2])
 	}
-	return fmt.Sprintf("%s is wanted here, not %s", want, got)
+	return fmt.Sprintf("%s is needed here, not %s", want, got)
 }
 
 type walker struct {
@@ -193,7 +193,7 @@ func (w *walker) scalar(n *yaml.Node, kind reflect.Kind) error {
 		return w.fail(n, fmt.Sprintf("%q is not a finite number: no value would ever exceed it", n.Value), "")
 	}
 	if kind == reflect.Int || kind == reflect.Int64 {
-		return w.fail(n, fmt.Sprintf("a whole number is wanted here, not %q", n.Value), "")
+		return w.fail(n, fmt.Sprintf("a whole number is needed here, not %q", n.Value), "")
 	}
 	return nil
 }

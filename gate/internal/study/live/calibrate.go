@@ -17,18 +17,18 @@ const (
 	stepPercent = 0.034 // what a step costs, about: the layout of the code moves it
 	trialSeries = 2
 	truthRounds = 2  // amounts that turn out too small are chosen once more
-	spacers     = 12 // kernels of a launch, at least: the first few are faster
+	spacers     = 12 // kernels of a process, at least: the first few are faster
 )
 
-// A truth is what many launches say of an amount of work.
+// A truth is what many processes say of an amount of work.
 type truth struct {
-	Phase    string  `json:"phase"`   // "trial" or "truth"
-	Percent  float64 `json:"percent"` // the effect, rounded
-	Extra    int     `json:"extra"`
-	Launches int     `json:"launches"`
-	Effect   float64 `json:"effect"`  // median of ln(time / time of the base in the same process)
-	Error    float64 `json:"error"`   // standard error of it
-	BaseNS   float64 `json:"base_ns"` // mean of the base
+	Phase     string  `json:"phase"`   // "trial" or "truth"
+	Percent   float64 `json:"percent"` // the effect, rounded
+	Extra     int     `json:"extra"`
+	Processes int     `json:"launches"`
+	Effect    float64 `json:"effect"`  // median of ln(time / time of the base in the same process)
+	Error     float64 `json:"error"`   // standard error of it
+	BaseNS    float64 `json:"base_ns"` // mean of the base
 }
 
 // calibrate chooses the amount of work for each slowdown and measures what it
@@ -75,7 +75,7 @@ func trialAmounts(percents []float64) []int {
 	return out
 }
 
-// spaced are the chosen amounts behind the base, and others that fill a launch.
+// spaced are the chosen amounts behind the base, and others that fill a process.
 func spaced(amounts map[float64]int, tried []int) []int {
 	out := []int{0}
 	for _, n := range slices.Concat(slices.Sorted(maps.Values(amounts)), tried) {
@@ -146,18 +146,18 @@ func (s *session) series(ctx context.Context, phase, folder string, amounts []in
 	if err := r.commit(ctx, phase); err != nil {
 		return nil, err
 	}
-	launches := make([][]float64, len(amounts))
+	processes := make([][]float64, len(amounts))
 	for range times {
-		if err := s.oneSeries(ctx, r, plants, launches); err != nil {
+		if err := s.oneSeries(ctx, r, plants, processes); err != nil {
 			return nil, err
 		}
 	}
 	var out []truth
 	for i, n := range amounts {
-		t := truthOf(launches[0], launches[i])
+		t := truthOf(processes[0], processes[i])
 		t.Phase, t.Extra = phase, n
 		t.Percent = math.Round(math.Expm1(t.Effect)*1e5) / 1e3
-		s.say("%s: extra %d: %+.3f ± %.3f %% of %.0f ns, %d launches", phase, n, t.Percent, 100*t.Error, t.BaseNS, t.Launches)
+		s.say("%s: extra %d: %+.3f ± %.3f %% of %.0f ns, %d processes", phase, n, t.Percent, 100*t.Error, t.BaseNS, t.Processes)
 		if err := keep(s.out, t); err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (s *session) series(ctx context.Context, phase, folder string, amounts []in
 	return out, nil
 }
 
-func (s *session) oneSeries(ctx context.Context, r *repository, plants []plant, launches [][]float64) error {
+func (s *session) oneSeries(ctx context.Context, r *repository, plants []plant, processes [][]float64) error {
 	c, err := s.lab.check(ctx, r, "--force", "--policy", "time.yaml", "--base", "none")
 	if err != nil {
 		return err
@@ -176,15 +176,15 @@ func (s *session) oneSeries(ctx context.Context, r *repository, plants []plant, 
 		if err != nil {
 			return err
 		}
-		found, err := compare.Launches(record.Samples, "warm")
+		found, err := compare.Processes(record.Samples, "warm")
 		if err != nil {
 			return err
 		}
 		for _, l := range found {
-			launches[i] = append(launches[i], l.Typical)
+			processes[i] = append(processes[i], l.Typical)
 		}
-		if len(launches[i]) != len(launches[0]) || len(found) == 0 {
-			return fmt.Errorf("%s has %d launches, the base %d", p.name, len(launches[i]), len(launches[0]))
+		if len(processes[i]) != len(processes[0]) || len(found) == 0 {
+			return fmt.Errorf("%s has %d processes, the base %d", p.name, len(processes[i]), len(processes[0]))
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func recordOf(c *check, name string) (*evidence.Record, error) {
 	return nil, fmt.Errorf("the verdict does not name %s", name)
 }
 
-// truthOf compares launch by launch: both times come from one process. A kernel
+// truthOf compares process by process: both times come from one process. A kernel
 // that is timed first in its process is some tenths of a percent faster, hence
 // the median. Its standard error is half the width of the middle √n values.
 func truthOf(base, head []float64) truth {
@@ -215,5 +215,5 @@ func truthOf(base, head []float64) truth {
 	n := float64(len(logs))
 	low, high := int(math.Floor((n-math.Sqrt(n))/2)), int(math.Ceil((n+math.Sqrt(n))/2))-1
 	ns, _ := moments(base)
-	return truth{Launches: len(logs), Effect: (logs[(len(logs)-1)/2] + logs[len(logs)/2]) / 2, Error: (logs[high] - logs[low]) / 2, BaseNS: ns}
+	return truth{Processes: len(logs), Effect: (logs[(len(logs)-1)/2] + logs[len(logs)/2]) / 2, Error: (logs[high] - logs[low]) / 2, BaseNS: ns}
 }

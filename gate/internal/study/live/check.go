@@ -83,7 +83,7 @@ func recordsSince(dir string, since time.Time) (map[evidence.Identity]*evidence.
 			return err
 		}
 		if info.Size() > maxRecord {
-			return fmt.Errorf("%s: %d bytes is no record", path, info.Size())
+			return fmt.Errorf("%s: %d bytes is not a record", path, info.Size())
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {

@@ -65,7 +65,7 @@ func TestTruthOf(t *testing.T) {
 	head := []float64{101, 102, 103, 104, 105, 106, 107, 108, 109}
 	got := truthOf(base, head) // sorted: 1, 2, 3, 4, 6, 7, 8, 9 % and one far off
 	want := (math.Log(1.07) - math.Log(1.04)) / 2
-	if got.Launches != 9 || got.Effect != math.Log(1.06) || math.Abs(got.Error-want) > 0.006 || got.Error <= 0 {
+	if got.Processes != 9 || got.Effect != math.Log(1.06) || math.Abs(got.Error-want) > 0.006 || got.Error <= 0 {
 		t.Errorf("%+v", got)
 	}
 	if got := truthOf(base, base); got.Effect != 0 || got.Error != 0 {

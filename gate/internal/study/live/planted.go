@@ -44,7 +44,7 @@ func runPlanted(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	out, work, arguments := s.flags(f)
 	standard := f.String("standard", "1:2,2:22,3:3,5:3", "PERCENT:KERNELS,… at the standard profile")
 	strict := f.String("strict", "1:24,2:3,3:3", "PERCENT:KERNELS,… at the strict profile")
-	series := f.Int("series", 4, "series of launches, as many as a kernel alone takes, that measure the true effects")
+	series := f.Int("series", 4, "series of processes, as many as a kernel alone takes, that measure the true effects")
 	runs := f.Int("runs", 100, "checks of each profile, at most")
 	if err := f.Parse(args); err != nil {
 		return &usageError{err.Error()}

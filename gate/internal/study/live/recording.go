@@ -24,7 +24,7 @@ type noise struct {
 	Kernel, Case, Regime string
 	Limits               struct{ Detect float64 }
 	Figures              struct {
-		Launch  float64  `json:"sigma_launch"`
+		Process float64  `json:"sigma_launch"`
 		Batch   float64  `json:"sigma_batch"`
 		Between float64  `json:"between_share"`
 		Lag1    float64  `json:"autocorrelation"`

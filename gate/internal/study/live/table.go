@@ -208,9 +208,9 @@ func noiseTable(all []recording) string {
 				mde = fmt.Sprintf("%.2f %%", 100**n.Figures.MDE90)
 			}
 			_, name, _ := strings.Cut(n.Kernel, "/")
-			rows = append(rows, []string{name, n.Case, fmt.Sprintf("%.2f %%", 100*n.Figures.Launch), fmt.Sprintf("%.2f %%", 100*n.Figures.Batch),
+			rows = append(rows, []string{name, n.Case, fmt.Sprintf("%.2f %%", 100*n.Figures.Process), fmt.Sprintf("%.2f %%", 100*n.Figures.Batch),
 				fmt.Sprintf("%.0f %%", 100*n.Figures.Between), fmt.Sprintf("%.2f", n.Figures.Lag1), mde, fmt.Sprintf("%.2f %%", 100*n.Limits.Detect), fmt.Sprint(n.Figures.Pairs)})
 		}
 	}
-	return markdown([]string{"kernel", "case", "launches σ", "batches σ", "between", "lag-1", "MDE90", "detect", "pairs"}, slices.CompactFunc(rows, slices.Equal))
+	return markdown([]string{"kernel", "case", "processes σ", "batches σ", "between", "lag-1", "MDE90", "detect", "pairs"}, slices.CompactFunc(rows, slices.Equal))
 }

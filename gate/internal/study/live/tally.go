@@ -24,7 +24,7 @@ type outcome struct {
 	Typical    *float64 `json:"typical,omitempty"`
 	Mean       *float64 `json:"mean,omitempty"`
 	GPUSeconds *float64 `json:"gpu_seconds,omitempty"` // in timed batches, both arms, all regimes
-	Reason     string   `json:"reason,omitempty"`      // of a verdict that is no pass
+	Reason     string   `json:"reason,omitempty"`      // of a verdict that is not a pass
 }
 
 // A line is one check.
@@ -105,14 +105,14 @@ func outcomeOf(k verdict.KernelVerdict, r *evidence.Record) outcome {
 	return o
 }
 
-// secondsAPair is the time in timed batches that a pair of launches costs. It
+// secondsAPair is the time in timed batches that a pair of processes costs. It
 // comes from the record of a copy, which is the same code.
 func secondsAPair(r *evidence.Record) (float64, bool) {
-	if r == nil || r.Experiment == nil || len(r.Experiment.Blocks) == 0 {
+	if r == nil || r.Experiment == nil || len(r.Experiment.Rounds) == 0 {
 		return 0, false
 	}
 	sum, pairs := 0.0, 0
-	for _, b := range r.Experiment.Blocks {
+	for _, b := range r.Experiment.Rounds {
 		regimes := map[evidence.CacheState]bool{}
 		for _, s := range slices.Concat(b.Base, b.Head) {
 			regimes[s.CacheState] = true

@@ -21,7 +21,7 @@ func judgeGate(r recording, profile string) (row, error) {
 			if err != nil {
 				return row{}, err
 			}
-			out.count(r, c, func(kind string) bool { return outcomes[kind].Verdict == compare.Regressed })
+			out.count(r, c, func(kind string) bool { return outcomes[kind].Decision == compare.Regressed })
 		}
 	}
 	return out, nil
@@ -39,13 +39,13 @@ func request(r recording, from, contender int, profile string) (map[string]compa
 	if err != nil {
 		return nil, err
 	}
-	var experiments []compare.Experiment
+	var experiments []compare.Series
 	for _, kind := range r.kinds {
 		blocks, err := blocksOf(r.times[kind][from:from+gateRounds], contender)
 		if err != nil {
 			return nil, fmt.Errorf("%s from round %d: %w", kind, from, err)
 		}
-		experiments = append(experiments, compare.Experiment{Limits: limits, Blocks: blocks})
+		experiments = append(experiments, compare.Series{Limits: limits, Rounds: blocks})
 	}
 	outcomes, err := compare.Decide(experiments, plan)
 	if err != nil {
@@ -59,8 +59,8 @@ func request(r recording, from, contender int, profile string) (map[string]compa
 }
 
 // blocksOf makes blocks of the base and one contender.
-func blocksOf(rounds [][][]float64, contender int) ([]compare.Block, error) {
-	blocks := make([]compare.Block, len(rounds)/4)
+func blocksOf(rounds [][][]float64, contender int) ([]compare.Round, error) {
+	blocks := make([]compare.Round, len(rounds)/4)
 	for i, round := range rounds {
 		base, err := compare.Summarize(round[0])
 		if err != nil {

@@ -1,4 +1,4 @@
-// Command peers judges recorded launches by the decision rules of other tools
+// Command peers judges recorded processes by the decision rules of other tools
 // and by this project's, and prints two Markdown tables: what every rule finds,
 // and what the gate says of each contender.
 //
@@ -15,7 +15,7 @@ import (
 	"os"
 )
 
-var errUsage = errors.New("want one argument, the file of recorded launches")
+var errUsage = errors.New("want one argument, the file of recorded processes")
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -36,7 +36,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 3
 }
 
-// tables reads the launches and writes both tables.
+// tables reads the processes and writes both tables.
 func tables(w io.Writer, path string) error {
 	r, err := readRecording(path)
 	if err != nil {

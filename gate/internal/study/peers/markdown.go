@@ -43,7 +43,7 @@ func writeEstimates(w io.Writer, r recording) error {
 					}
 					line += fmt.Sprintf(" %.2f %% |", 100*max(*o.Summaries[0].MDE90, *o.Summaries[1].MDE90))
 				}
-				line += fmt.Sprintf(" %s |", o.Verdict)
+				line += fmt.Sprintf(" %s |", o.Decision)
 			}
 			text += line + "\n"
 		}

@@ -2,12 +2,12 @@ package compare
 
 import "fmt"
 
-// An Experiment is one kernel in one case, measured in blocks.
-type Experiment struct {
+// A Series is one kernel in one case, measured in rounds.
+type Series struct {
 	Limits Limits `json:"limits"`
-	// Blocks are in the order in which they were measured: a look judges the
+	// Rounds are in the order in which they were measured: a look judges the
 	// first of them.
-	Blocks []Block `json:"blocks"`
+	Rounds []Round `json:"blocks"`
 	// Summaries are the gated ones; none means Typical and Mean.
 	Summaries []Summary `json:"metrics,omitempty"`
 	// Explained says that a person has accounted for a collapse (at least 90 %
@@ -19,23 +19,23 @@ type Experiment struct {
 const maxExperiments = 1 << 20
 
 // metrics returns the gated metrics.
-func (e Experiment) summaries() []Summary {
+func (e Series) summaries() []Summary {
 	if len(e.Summaries) == 0 {
 		return []Summary{Typical, Mean}
 	}
 	return e.Summaries
 }
 
-// used are the metrics that every launch must hold. Typical and Mean are made
-// of all batches, so an odd one is an odd launch whatever is gated.
-func (e Experiment) used() []Summary { return append([]Summary{Typical, Mean}, e.summaries()...) }
+// used are the metrics that every process must hold. Typical and Mean are made
+// of all batches, so an odd one is an odd process whatever is gated.
+func (e Series) used() []Summary { return append([]Summary{Typical, Mean}, e.summaries()...) }
 
-// pairs is the number of launches of each arm.
-func (e Experiment) pairs() int { return len(e.Blocks) * perArm }
+// pairs is the number of processes of each arm.
+func (e Series) pairs() int { return len(e.Rounds) * perArm }
 
 // Valid reports what Decide refuses: limits or summaries that are none, or
-// more blocks than the plan has. Unusable times are a state of the outcome.
-func (e Experiment) Valid(plan Plan) error {
+// more rounds than the plan has. Unusable times are a state of the outcome.
+func (e Series) Valid(plan Plan) error {
 	if err := e.Limits.Valid(); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (e Experiment) Valid(plan Plan) error {
 }
 
 // validAll checks a plan and all experiments of a pull request.
-func validAll(experiments []Experiment, plan Plan) error {
+func validAll(experiments []Series, plan Plan) error {
 	if err := plan.Valid(); err != nil {
 		return err
 	}

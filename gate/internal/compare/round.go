@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// perArm is the number of launches of each arm in a block, and blockSize that
-// of both. Four of eight is the smallest block whose 70 orders let 12 pairs
+// perArm is the number of processes of each arm in a round, and roundSize that
+// of both. Four of eight is the smallest round whose 70 orders let 12 pairs
 // reject in a pull request of 30 kernels.
 const (
 	perArm    = 4
-	blockSize = 2 * perArm
+	roundSize = 2 * perArm
 	orders    = 70 // 8 choose 4
 )
 
-// An Arm says which build a launch runs. The zero value is neither.
+// An Arm says which build a process runs. The zero value is neither.
 type Arm uint8
 
 // The two arms. Where a kernel is measured against a reference, the reference
@@ -30,16 +30,16 @@ var armNames = map[Arm]string{Base: "base", Head: "head"}
 // String returns "base" or "head".
 func (a Arm) String() string { return nameOf(armNames, a) }
 
-// An Order says which arm each of the eight launches of a block runs, in time.
-type Order [blockSize]Arm
+// An Order says which arm each of the eight processes of a round runs, in time.
+type Order [roundSize]Arm
 
 // NewOrder draws one of the 70 orders, each with the same probability. The
 // exactness of the test rests on this draw: pass crypto/rand.Reader, and log
-// the order before the first launch. The error is the reader's.
+// the order before the first process. The error is the reader's.
 func NewOrder(random io.Reader) (Order, error) {
 	i, err := uniform(random, orders)
 	if err != nil {
-		return Order{}, fmt.Errorf("draw the order of a block: %w", err)
+		return Order{}, fmt.Errorf("draw the order of a round: %w", err)
 	}
 	return orderAt(i), nil
 }
@@ -47,7 +47,7 @@ func NewOrder(random io.Reader) (Order, error) {
 // orderAt returns order number i of 70: the eight-bit words with four bits set,
 // in ascending order, a set bit being a head.
 func orderAt(i int) Order {
-	for word := 0; word < 1<<blockSize; word++ {
+	for word := 0; word < 1<<roundSize; word++ {
 		o, heads := Order{}, 0
 		for slot := range o {
 			o[slot] = Base
@@ -67,20 +67,20 @@ func orderAt(i int) Order {
 	return Order{}
 }
 
-// A Block holds the launches of one kernel in one block, by arm.
-type Block struct {
-	Base [perArm]Launch `json:"base"`
-	Head [perArm]Launch `json:"head"`
+// A Round holds the processes of one kernel in one round, by arm.
+type Round struct {
+	Base [perArm]Process `json:"base"`
+	Head [perArm]Process `json:"head"`
 }
 
-// valid reports the first launch of a block in which a metric cannot be used.
-func (b Block) valid(metrics []Summary) error {
+// valid reports the first process of a round in which a metric cannot be used.
+func (b Round) valid(metrics []Summary) error {
 	for i := range perArm {
 		if err := b.Base[i].validFor(metrics); err != nil {
-			return fmt.Errorf("base launch %d: %w", i, err)
+			return fmt.Errorf("base process %d: %w", i, err)
 		}
 		if err := b.Head[i].validFor(metrics); err != nil {
-			return fmt.Errorf("head launch %d: %w", i, err)
+			return fmt.Errorf("head process %d: %w", i, err)
 		}
 	}
 	return nil

@@ -9,30 +9,30 @@ import (
 	"github.com/montanaflynn/stats"
 )
 
-// FewestCalibrationBlocks is the number of A/A blocks from which a calibration
-// says something about the spread between launches.
-const FewestCalibrationBlocks = 10
+// FewestCalibrationRounds is the number of A/A rounds from which a calibration
+// says something about the spread between processes.
+const FewestCalibrationRounds = 10
 
-// An AABlock holds the batch times (nanoseconds per call) of the eight
-// launches of one binary, in time order.
-type AABlock [blockSize][]float64
+// An AARound holds the batch times (nanoseconds per call) of the eight
+// processes of one binary, in time order.
+type AARound [roundSize][]float64
 
-// A Calibration is what an A/A run says about one kernel on one machine. The
+// A Spread is what an A/A run says about one kernel on one machine. The
 // standard deviations are of logarithms, so 0.002 is 0.2 %.
-type Calibration struct {
-	Launches int `json:"launches"`
-	Batches  int `json:"batches"` // of one launch; the smallest number
-	// SigmaTypical and SigmaMean are the spread of the launch summaries around
-	// their block, which is what the test sees.
+type Spread struct {
+	Processes int `json:"launches"`
+	Batches   int `json:"batches"` // of one process; the smallest number
+	// SigmaTypical and SigmaMean are the spread of the process summaries around
+	// their round, which is what the test sees.
 	SigmaTypical float64 `json:"sigma_typical"`
 	SigmaMean    float64 `json:"sigma_mean"`
-	// SigmaLaunch and SigmaBatch split the variance of the batches into what
-	// all batches of a launch share and what they do not.
-	SigmaLaunch  float64 `json:"sigma_launch"`
+	// SigmaProcess and SigmaBatch split the variance of the batches into what
+	// all batches of a process share and what they do not.
+	SigmaProcess float64 `json:"sigma_launch"`
 	SigmaBatch   float64 `json:"sigma_batch"`
 	BetweenShare float64 `json:"between_share"`
-	// Autocorrelation is that of neighbouring batches in a launch;
-	// EffectiveBatches what a launch's batches are worth because of it. Both
+	// Autocorrelation is that of neighbouring batches in a process;
+	// EffectiveBatches what a process's batches are worth because of it. Both
 	// are information: batches never count as samples.
 	Autocorrelation  float64 `json:"autocorrelation"`
 	EffectiveBatches float64 `json:"effective_batches"`
@@ -45,52 +45,52 @@ type Calibration struct {
 	Detail    string   `json:"detail"`
 }
 
-// Calibrate evaluates an A/A run of at least ten blocks. Tests is the number
+// Calibrate evaluates an A/A run of at least ten rounds. Tests is the number
 // of (kernel, metric) pairs that a pull request is expected to hold. The error
-// wraps errInvalidLaunch where a time cannot be used.
-func Calibrate(blocks []AABlock, limits Limits, plan Plan, tests int) (Calibration, error) {
+// wraps errInvalidProcess where a time cannot be used.
+func SpreadOf(rounds []AARound, limits Limits, plan Plan, tests int) (Spread, error) {
 	if err := cmp.Or(limits.Valid(), plan.Valid()); err != nil {
-		return Calibration{}, err
+		return Spread{}, err
 	}
-	if len(blocks) < FewestCalibrationBlocks || len(blocks) > maxBlocks {
-		return Calibration{}, fmt.Errorf("a calibration needs %d to %d blocks, got %d", FewestCalibrationBlocks, maxBlocks, len(blocks))
+	if len(rounds) < FewestCalibrationRounds || len(rounds) > maxRounds {
+		return Spread{}, fmt.Errorf("a calibration needs %d to %d rounds, got %d", FewestCalibrationRounds, maxRounds, len(rounds))
 	}
 	if tests < 1 {
-		return Calibration{}, fmt.Errorf("a calibration needs the number of tests of a pull request, got %d", tests)
+		return Spread{}, fmt.Errorf("a calibration needs the number of tests of a pull request, got %d", tests)
 	}
-	launches, err := summarizeAA(blocks)
+	processes, err := summarizeAA(rounds)
 	if err != nil {
-		return Calibration{}, err
+		return Spread{}, err
 	}
-	c := Calibration{Launches: blockSize * len(blocks)}
-	c.SigmaTypical, c.SigmaMean = sigma(centred(launches, Typical)), sigma(centred(launches, Mean))
-	c.batches(blocks)
-	c.Modes = modesOf(alternate(launches, Typical))
-	c.detect(launches, limits, plan, tests)
+	c := Spread{Processes: roundSize * len(rounds)}
+	c.SigmaTypical, c.SigmaMean = sigma(centred(processes, Typical)), sigma(centred(processes, Mean))
+	c.batches(rounds)
+	c.Modes = modesOf(alternate(processes, Typical))
+	c.detect(processes, limits, plan, tests)
 	return c, nil
 }
 
-// summarizeAA reduces every launch of an A/A run.
-func summarizeAA(blocks []AABlock) ([][blockSize]Launch, error) {
-	launches := make([][blockSize]Launch, len(blocks))
-	for i, b := range blocks {
+// summarizeAA reduces every process of an A/A run.
+func summarizeAA(rounds []AARound) ([][roundSize]Process, error) {
+	processes := make([][roundSize]Process, len(rounds))
+	for i, b := range rounds {
 		for slot, batches := range b {
 			l, err := Summarize(batches)
 			if err != nil {
-				return nil, fmt.Errorf("block %d, launch %d: %w", i, slot, err)
+				return nil, fmt.Errorf("round %d, process %d: %w", i, slot, err)
 			}
-			launches[i][slot] = l
+			processes[i][slot] = l
 		}
 	}
-	return launches, nil
+	return processes, nil
 }
 
-// centred pools the logarithms of the summaries around their block's mean,
+// centred pools the logarithms of the summaries around their round's mean,
 // sorted; the factor undoes what eight values about their own mean lose.
-func centred(blocks [][blockSize]Launch, m Summary) []float64 {
-	inflate := math.Sqrt(float64(blockSize) / (blockSize - 1))
+func centred(rounds [][roundSize]Process, m Summary) []float64 {
+	inflate := math.Sqrt(float64(roundSize) / (roundSize - 1))
 	var pool []float64
-	for _, b := range blocks {
+	for _, b := range rounds {
 		var logs []float64
 		for _, l := range b {
 			logs = append(logs, math.Log(m.of(l)))
@@ -114,12 +114,12 @@ func sigma(pool []float64) float64 {
 	return math.Sqrt(sum / float64(len(pool)))
 }
 
-// batches fills in what lies inside a launch.
-func (c *Calibration) batches(blocks []AABlock) {
+// batches fills in what lies inside a process.
+func (c *Spread) batches(rounds []AARound) {
 	var groups [][]float64
 	var correlations []float64
 	c.Batches = maxBatches
-	for _, b := range blocks {
+	for _, b := range rounds {
 		for _, batches := range b {
 			c.Batches = min(c.Batches, len(batches))
 			var logs []float64
@@ -133,7 +133,7 @@ func (c *Calibration) batches(blocks []AABlock) {
 		}
 	}
 	v := varianceComponents(groups)
-	c.SigmaLaunch, c.SigmaBatch = math.Sqrt(v.between), math.Sqrt(v.within)
+	c.SigmaProcess, c.SigmaBatch = math.Sqrt(v.between), math.Sqrt(v.within)
 	if total := v.between + v.within; total > 0 {
 		c.BetweenShare = v.between / total
 	}
@@ -143,10 +143,10 @@ func (c *Calibration) batches(blocks []AABlock) {
 }
 
 // detect fills in what can be found, by the worse of the two metrics.
-func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan Plan, tests int) {
+func (c *Spread) detect(processes [][roundSize]Process, limits Limits, plan Plan, tests int) {
 	worst, known := 0.0, true
 	for _, m := range []Summary{Typical, Mean} {
-		effect, ok := detectable(centred(launches, m), limits, plan, tests)
+		effect, ok := detectable(centred(processes, m), limits, plan, tests)
 		known, worst = known && ok, max(worst, effect)
 	}
 	level := plan.Looks[len(plan.Looks)-1].Weight * plan.Alpha / float64(tests)
@@ -154,7 +154,7 @@ func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan P
 	c.NeedPairs = max(pairsFor(max(c.SigmaTypical, c.SigmaMean), gap, level), fewestPairs(plan, tests))
 	switch {
 	case !(c.SigmaTypical > constantBelow && c.SigmaMean > constantBelow):
-		c.Detail = "all launches gave the same time: the timer is too coarse or nothing was measured"
+		c.Detail = "all processes gave the same time: the timer is too coarse or nothing was measured"
 	case !known:
 		c.Detail = fmt.Sprintf("not gateable: no look of the plan can reject among %d tests; at least %d pairs are needed", tests, fewestPairs(plan, tests))
 	default:
@@ -166,11 +166,11 @@ func (c *Calibration) detect(launches [][blockSize]Launch, limits Limits, plan P
 	}
 }
 
-// alternate deals the launches of every block to two arms in turns; for an A/A
+// alternate deals the processes of every round to two arms in turns; for an A/A
 // run any order will do.
-func alternate(blocks [][blockSize]Launch, m Summary) (base, head []float64) {
-	for _, b := range blocks {
-		for slot := 0; slot < blockSize; slot += 2 {
+func alternate(rounds [][roundSize]Process, m Summary) (base, head []float64) {
+	for _, b := range rounds {
+		for slot := 0; slot < roundSize; slot += 2 {
 			base, head = append(base, m.of(b[slot])), append(head, m.of(b[slot+1]))
 		}
 	}

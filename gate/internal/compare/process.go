@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// errInvalidLaunch marks a launch whose times cannot be used: none at all, not
-// finite, zero, negative or absurdly large or small. The block that holds it has to be repeated.
-var errInvalidLaunch = errors.New("invalid launch")
+// errInvalidProcess marks a process whose times cannot be used: none at all, not
+// finite, zero, negative or absurdly large or small. The round that holds it has to be repeated.
+var errInvalidProcess = errors.New("invalid process")
 
-// maxBatches bounds the batches of one launch; more is a malformed input.
+// maxBatches bounds the batches of one process; more is a malformed input.
 const maxBatches = 1 << 20
 
-// A Launch is what one process launch says about one kernel, in nanoseconds
+// A Process is what one process says about one kernel, in nanoseconds
 // per call.
-type Launch struct {
+type Process struct {
 	// Typical is the mean of the faster half of the batches: the latency when
 	// nothing interferes.
 	Typical float64 `json:"typical"`
@@ -28,23 +28,23 @@ type Launch struct {
 	P99 float64 `json:"p99,omitempty"`
 }
 
-// Summarize reduces the batch times of one launch (nanoseconds per call, one
-// value per graph replay) to a Launch. The lower half of an odd number of
-// batches includes the middle one. The error wraps errInvalidLaunch.
-func Summarize(batches []float64) (Launch, error) {
+// Summarize reduces the batch times of one process (nanoseconds per call, one
+// value per graph replay) to a Process. The lower half of an odd number of
+// batches includes the middle one. The error wraps errInvalidProcess.
+func Summarize(batches []float64) (Process, error) {
 	if len(batches) == 0 {
-		return Launch{}, fmt.Errorf("%w: no batch was timed", errInvalidLaunch)
+		return Process{}, fmt.Errorf("%w: no batch was timed", errInvalidProcess)
 	}
 	if len(batches) > maxBatches {
-		return Launch{}, fmt.Errorf("%w: %d batches, at most %d are read", errInvalidLaunch, len(batches), maxBatches)
+		return Process{}, fmt.Errorf("%w: %d batches, at most %d are read", errInvalidProcess, len(batches), maxBatches)
 	}
 	for i, t := range batches {
 		if !usable(t) {
-			return Launch{}, fmt.Errorf("%w: batch %d took %v ns", errInvalidLaunch, i, t)
+			return Process{}, fmt.Errorf("%w: batch %d took %v ns", errInvalidProcess, i, t)
 		}
 	}
 	sorted := slices.Sorted(slices.Values(batches))
-	l := Launch{Typical: average(sorted[:(len(sorted)+1)/2]), Mean: average(sorted), P99: percentile(sorted, 0.99)}
+	l := Process{Typical: average(sorted[:(len(sorted)+1)/2]), Mean: average(sorted), P99: percentile(sorted, 0.99)}
 	return l, l.valid()
 }
 
@@ -56,20 +56,20 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
 }
 
-// valid reports why a launch cannot be used, or nil.
-func (l Launch) valid() error { return l.validFor([]Summary{Typical, Mean}) }
+// valid reports why a process cannot be used, or nil.
+func (l Process) valid() error { return l.validFor([]Summary{Typical, Mean}) }
 
-func (l Launch) validFor(metrics []Summary) error {
+func (l Process) validFor(metrics []Summary) error {
 	for _, m := range metrics {
 		if t := m.of(l); !usable(t) {
-			return fmt.Errorf("%w: %s is %v ns", errInvalidLaunch, m, t)
+			return fmt.Errorf("%w: %s is %v ns", errInvalidProcess, m, t)
 		}
 	}
 	return nil
 }
 
-// Times outside these bounds, in nanoseconds, are no times: a tenth of a
-// femtosecond is no kernel and thirty years no test. They keep every ratio of
+// Times outside these bounds, in nanoseconds, are not times: a tenth of a
+// femtosecond is not a kernel and thirty years no test. They keep every ratio of
 // two times finite.
 const (
 	shortest = 1e-7
@@ -79,7 +79,7 @@ const (
 // usable holds for a time that can be one. Written so that NaN fails it.
 func usable(t float64) bool { return t >= shortest && t <= longest }
 
-// A Summary is one of the summaries of a launch.
+// A Summary is one of the summaries of a process.
 type Summary uint8
 
 // Typical and Mean are the gated metrics. A kernel is red when one of them is,
@@ -96,8 +96,8 @@ var summaryNames = map[Summary]string{Typical: "typical", Mean: "mean", P99: "p9
 // String returns "typical", "mean" or "p99".
 func (m Summary) String() string { return nameOf(summaryNames, m) }
 
-// of returns the metric's value in a launch.
-func (m Summary) of(l Launch) float64 {
+// of returns the metric's value in a process.
+func (m Summary) of(l Process) float64 {
 	switch m {
 	case Mean:
 		return l.Mean

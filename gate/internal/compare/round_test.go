@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// balanced holds for an order with four launches of each arm.
+// balanced holds for an order with four processes of each arm.
 func balanced(o Order) bool {
 	count := map[Arm]int{}
 	for _, a := range o {
@@ -14,11 +14,11 @@ func balanced(o Order) bool {
 	return count[Base] == perArm && count[Head] == perArm
 }
 
-// dealt sorts eight launches, given in time order, into their arms.
-func dealt(order Order, launches [blockSize]Launch) Block {
-	var b Block
+// dealt sorts eight processes, given in time order, into their arms.
+func dealt(order Order, processes [roundSize]Process) Round {
+	var b Round
 	var bases, heads int
-	for slot, l := range launches {
+	for slot, l := range processes {
 		if order[slot] == Base {
 			b.Base[bases], bases = l, bases+1
 		} else {

@@ -8,26 +8,26 @@ import (
 	"testing"
 )
 
-// aaBlocks times launches of one binary on a machine.
-func aaBlocks(m *machine, blocks, batches int) []AABlock {
-	list := make([]AABlock, blocks)
+// aaRounds times processes of one binary on a machine.
+func aaRounds(m *machine, rounds, batches int) []AARound {
+	list := make([]AARound, rounds)
 	for i := range list {
 		for slot := range list[i] {
 			list[i][slot] = make([]float64, batches)
-			m.launch(m.tick(), 0, list[i][slot])
+			m.process(m.tick(), 0, list[i][slot])
 		}
 	}
 	return list
 }
 
 func TestCalibrateFindsTheComponents(t *testing.T) {
-	m := newMachine(noise{launch: 0.004, batch: 0.002}, rand.New(rand.NewPCG(91, 0)))
-	c, err := Calibrate(aaBlocks(m, 200, 8), standard(t), SequentialPlan(), 60)
+	m := newMachine(noise{process: 0.004, batch: 0.002}, rand.New(rand.NewPCG(91, 0)))
+	c, err := SpreadOf(aaRounds(m, 200, 8), standard(t), SequentialPlan(), 60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, pair := range map[string][2]float64{
-		"launch":    {c.SigmaLaunch, 0.004},
+		"process":   {c.SigmaProcess, 0.004},
 		"batch":     {c.SigmaBatch, 0.002},
 		"share":     {c.BetweenShare, 0.8},
 		"mean":      {c.SigmaMean, math.Sqrt(0.004*0.004 + 0.002*0.002/8)},
@@ -37,33 +37,33 @@ func TestCalibrateFindsTheComponents(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, pair[0], pair[1])
 		}
 	}
-	if c.Launches != 1600 || c.Batches != 8 || !c.Gateable || c.MDE90 == nil || *c.MDE90 > 0.01 || c.NeedPairs != 12 {
+	if c.Processes != 1600 || c.Batches != 8 || !c.Gateable || c.MDE90 == nil || *c.MDE90 > 0.01 || c.NeedPairs != 12 {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestCalibrateSaysWhatCannotBeGated(t *testing.T) {
-	noisy := aaBlocks(newMachine(noise{launch: 0.05, batch: 0.002}, rand.New(rand.NewPCG(92, 0))), 10, 8)
-	var constant []AABlock
+	noisy := aaRounds(newMachine(noise{process: 0.05, batch: 0.002}, rand.New(rand.NewPCG(92, 0))), 10, 8)
+	var constant []AARound
 	for range 10 {
-		var b AABlock
+		var b AARound
 		for slot := range b {
 			b[slot] = []float64{100, 100, 100}
 		}
 		constant = append(constant, b)
 	}
-	good := aaBlocks(newMachine(noises[0], rand.New(rand.NewPCG(93, 0))), 10, 8)
+	good := aaRounds(newMachine(noises[0], rand.New(rand.NewPCG(93, 0))), 10, 8)
 	for _, c := range []struct {
 		name   string
-		blocks []AABlock
+		rounds []AARound
 		plan   Plan
 		want   string
 	}{
 		{"too noisy", noisy, SequentialPlan(), "not gateable at +2.00 %"},
 		{"constant", constant, SequentialPlan(), "same time"},
-		{"two blocks only", good, fixed(t, 2), "no look of the plan can reject"},
+		{"two rounds only", good, fixed(t, 2), "no look of the plan can reject"},
 	} {
-		got, err := Calibrate(c.blocks, standard(t), c.plan, 60)
+		got, err := SpreadOf(c.rounds, standard(t), c.plan, 60)
 		if err != nil || got.Gateable || !strings.Contains(got.Detail, c.want) || got.NeedPairs < 12 {
 			t.Errorf("%s: %+v, %v, want %q", c.name, got, err, c.want)
 		}
@@ -71,36 +71,36 @@ func TestCalibrateSaysWhatCannotBeGated(t *testing.T) {
 }
 
 func TestCalibrateRefuses(t *testing.T) {
-	good := aaBlocks(newMachine(noises[0], rand.New(rand.NewPCG(94, 0))), 10, 8)
-	if _, err := Calibrate(good[:9], standard(t), SequentialPlan(), 60); err == nil {
-		t.Error("nine blocks are accepted")
+	good := aaRounds(newMachine(noises[0], rand.New(rand.NewPCG(94, 0))), 10, 8)
+	if _, err := SpreadOf(good[:9], standard(t), SequentialPlan(), 60); err == nil {
+		t.Error("nine rounds are accepted")
 	}
-	if _, err := Calibrate(good, standard(t), SequentialPlan(), 0); err == nil {
+	if _, err := SpreadOf(good, standard(t), SequentialPlan(), 0); err == nil {
 		t.Error("no tests are accepted")
 	}
 	good[3][5] = nil
-	if _, err := Calibrate(good, standard(t), SequentialPlan(), 60); !errors.Is(err, errInvalidLaunch) {
-		t.Errorf("a launch without batches: %v", err)
+	if _, err := SpreadOf(good, standard(t), SequentialPlan(), 60); !errors.Is(err, errInvalidProcess) {
+		t.Errorf("a process without batches: %v", err)
 	}
 }
 
 func TestSampleCalibration(t *testing.T) {
 	s := readSamples(t)
-	for kind, rounds := range s {
-		var blocks []AABlock
-		for r := 0; r+perArm <= sampleRounds; r += perArm { // eight launches of one binary
-			var b AABlock
+	for kind, recorded := range s {
+		var rounds []AARound
+		for r := 0; r+perArm <= sampleRounds; r += perArm { // eight processes of one binary
+			var b AARound
 			for j := range perArm {
-				b[2*j], b[2*j+1] = rounds[r+j][roundBase], rounds[r+j][roundAgain]
+				b[2*j], b[2*j+1] = recorded[r+j][roundBase], recorded[r+j][roundAgain]
 			}
-			blocks = append(blocks, b, b) // ten blocks are asked for, five are there
+			rounds = append(rounds, b, b) // ten rounds are asked for, five are there
 		}
-		c, err := Calibrate(blocks, standard(t), fixed(t, 3), 8)
+		c, err := SpreadOf(rounds, standard(t), fixed(t, 3), 8)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: typical %.3f %%, mean %.3f %%, launch %.3f %%, batch %.3f %%, between %.2f, autocorrelation %.2f, MDE90 %.2f %%, pairs %d",
-			kind, 100*c.SigmaTypical, 100*c.SigmaMean, 100*c.SigmaLaunch, 100*c.SigmaBatch, c.BetweenShare, c.Autocorrelation, 100**c.MDE90, c.NeedPairs)
+		t.Logf("%s: typical %.3f %%, mean %.3f %%, process %.3f %%, batch %.3f %%, between %.2f, autocorrelation %.2f, MDE90 %.2f %%, pairs %d",
+			kind, 100*c.SigmaTypical, 100*c.SigmaMean, 100*c.SigmaProcess, 100*c.SigmaBatch, c.BetweenShare, c.Autocorrelation, 100**c.MDE90, c.NeedPairs)
 		if !c.Gateable || c.SigmaTypical < 0.0005 || c.SigmaTypical > 0.006 {
 			t.Errorf("%s: %+v", kind, c)
 		}
@@ -109,10 +109,10 @@ func TestSampleCalibration(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(97, 0))
-	draw := func(blocks int, shareBase, shareHead, effect float64) []Block {
-		list := normalBlocks(rng, blocks, 0.002, effect)
+	draw := func(rounds int, shareBase, shareHead, effect float64) []Round {
+		list := normalRounds(rng, rounds, 0.002, effect)
 		for i := range list {
-			for arm, side := range []*[perArm]Launch{&list[i].Base, &list[i].Head} {
+			for arm, side := range []*[perArm]Process{&list[i].Base, &list[i].Head} {
 				for j := range side {
 					if rng.Float64() < []float64{shareBase, shareHead}[arm] {
 						side[j] = times(1.04)(side[j])

@@ -1,0 +1,42 @@
+package compare
+
+// A Decision is what an experiment proved. The zero value is Inconclusive.
+type Decision uint8
+
+// The verdicts of an experiment.
+const (
+	Inconclusive Decision = iota // nothing was proved
+	Regressed                    // the effect exceeds the tolerance
+	Pass                         // the effect is below detect
+	Improved                     // a pass that is faster by more than the tolerance (advisory)
+)
+
+var verdictNames = map[Decision]string{Inconclusive: "inconclusive", Regressed: "regressed", Pass: "pass", Improved: "improved"}
+
+// String returns the verdict as a word.
+func (v Decision) String() string { return nameOf(verdictNames, v) }
+
+// A Reason says why a verdict is what it is, as a code.
+type Reason uint8
+
+// The reasons.
+const (
+	NotMeasured    Reason = iota // no round
+	TooFewPairs                  // no look was reached, or none that can decide among so many tests
+	InvalidProcess               // a time is missing, not finite, zero or negative
+	ZeroVariance                 // an arm gave one value only: a coarse timer, or nothing was measured
+	Collapse                     // at least 90 % faster and nobody has explained it
+	Undecided                    // measured, and neither limit is proven
+	AboveTolerance
+	BelowDetect
+	Faster
+)
+
+var reasonNames = map[Reason]string{
+	NotMeasured: "not-measured", TooFewPairs: "too-few-pairs", InvalidProcess: "invalid-process",
+	ZeroVariance: "zero-variance", Collapse: "collapse", Undecided: "undecided",
+	AboveTolerance: "above-tolerance", BelowDetect: "below-detect", Faster: "faster",
+}
+
+// String returns the code as a word.
+func (r Reason) String() string { return nameOf(reasonNames, r) }
