@@ -146,26 +146,33 @@ func TestScaleLeavesTheVerdict(t *testing.T) {
 
 func TestOrderLeavesTheBytes(t *testing.T) {
 	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
-		before, err := json.Marshal(outcomesOf(t, experiments, plan))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rng.Shuffle(len(experiments), func(i, j int) { experiments[i], experiments[j] = experiments[j], experiments[i] })
-		for _, e := range experiments {
-			for i := range e.Rounds {
-				for _, side := range []*[perArm]Process{&e.Rounds[i].Base, &e.Rounds[i].Head} {
+		before := outcomesOf(t, experiments, plan)
+		moved := rng.Perm(len(experiments))
+		permuted := make([]Series, len(experiments))
+		for i, to := range moved {
+			permuted[to] = experiments[i]
+			for r := range permuted[to].Rounds {
+				for _, side := range []*[perArm]Process{&permuted[to].Rounds[r].Base, &permuted[to].Rounds[r].Head} {
 					rng.Shuffle(perArm, func(a, b int) { side[a], side[b] = side[b], side[a] })
 				}
 			}
 		}
-		after, err := json.Marshal(outcomesOf(t, experiments, plan))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(before, after) {
-			t.Errorf("permuted input changes the bytes:\n%s\n%s", before, after)
+		after := outcomesOf(t, permuted, plan)
+		for i, to := range moved {
+			if a, b := bytesOf(t, before[i]), bytesOf(t, after[to]); !bytes.Equal(a, b) {
+				t.Errorf("permuted input changes the bytes:\n%s\n%s", a, b)
+			}
 		}
 	})
+}
+
+func bytesOf(t *testing.T, o Outcome) []byte {
+	t.Helper()
+	data, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // Taking rounds away from the end of an experiment, or a whole experiment's

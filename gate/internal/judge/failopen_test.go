@@ -194,8 +194,8 @@ var failsOpen = []struct {
 			c.experiment.Record.Experiment.Rounds[0].Base[i].BatchesNS = nil
 		}
 	}, -1, "", ""},
-	{"too few launches for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = c.alone.Record.Samples[:8] }, 4, "bound", "too few launches"},
-	{"no launch for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = nil }, 4, "bound", "no launch was measured"},
+	{"too few launches for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = c.alone.Record.Samples[:8] }, 4, "bound", "too few processes"},
+	{"no launch for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = nil }, 4, "bound", "no process was measured"},
 	{"everything skipped", func(k *kernel, c *kase) {
 		k.head, k.old = nil, nil
 		*c = kase{name: c.name}
