@@ -120,7 +120,9 @@ func randomCase(r *rand.Rand, name string) *kase {
 	if r.Intn(6) == 0 && c.experiment.Record != nil && c.experiment.Experiment != nil {
 		c.experiment.Experiment.Stopped = pick(r, "", "wall", "gpu", "the device is too warm")
 	}
-	c.calibration = just(selfTimed(r, evidence.Warm, 80))
+	if r.Intn(6) == 0 {
+		c.calibration = just(selfTimed(r, evidence.Warm, 80))
+	}
 	for _, name := range []string{"op/ref", "op/other"}[:r.Intn(3)] {
 		c.references = append(c.references, reference{name: name, correctness: maybe(r, correctRecord()), experiment: maybe(r, experiment(r, 3, head))})
 	}
