@@ -1,0 +1,149 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func at(code string) Address {
+	return Address{Identity: Identity{Code: code, Host: "h"}, Op: "op", Case: "small", Harness: "harness", Machine: "h200-1"}
+}
+
+func TestKeys(t *testing.T) {
+	base := at("c1")
+	alone, pair := &Record{Tier: Latency, Address: at("c2")}, &Record{Tier: Latency, Address: at("c2"), Base: &base}
+	if alone.Key().Compares() || !pair.Key().Compares() || alone.Key() == pair.Key() || pair.Key().Base != base {
+		t.Errorf("%+v, %+v", alone.Key(), pair.Key())
+	}
+	moved := pair.Key().On("h100-1")
+	if moved.At.Machine != "h100-1" || moved.Base.Machine != "h100-1" || moved.On("h200-1") != pair.Key() {
+		t.Errorf("%+v", moved)
+	}
+	if k := alone.Key().On("h100-1"); k.Compares() {
+		t.Errorf("a record by itself got another arm: %+v", k)
+	}
+	static := Key{Tier: Static, At: Address{Identity: at("c2").Identity}}
+	if static.On("h100-1") != static {
+		t.Error("what the compiler says belongs to a machine")
+	}
+}
+
+func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
+	now := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
+	recent := func(n *Need) { n.Since, n.Until = now.Add(-24*time.Hour), now }
+	dated := func(at string) func(*Record) { return func(r *Record) { r.Provenance.Recorded = at } }
+	ended := func(how string) func(*Record) {
+		return func(r *Record) { r.Tier, r.Experiment = Latency, &Experiment{Stopped: how} }
+	}
+	failed := func(also func(*Record)) func(*Record) {
+		return func(r *Record) {
+			also(r)
+			r.Failure = &Failure{Kind: Hang, Message: "hangs"}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		record func(*Record)
+		need   func(*Need)
+		want   string
+	}{
+		{"a profile", func(*Record) {}, func(*Need) {}, ""},
+		{"resolved", ended("resolved"), func(*Need) {}, ""},
+		{"used up its pairs", ended("pairs"), func(*Need) {}, ""},
+		{"used up its time", ended("wall"), func(*Need) {}, ""},
+		{"used up the GPU's time", ended("gpu"), func(*Need) {}, ""},
+		{"interrupted", ended(""), func(*Need) {}, "the experiment recorded on h200-1 was interrupted"},
+		{"cut short", ended("the device is too warm"), func(*Need) {}, "the experiment recorded on h200-1 was cut short: the device is too warm"},
+		{"holds what is asked", func(*Record) {}, func(n *Need) { n.Holds = []string{"ncu.waves"} }, ""},
+		{"names what this chip lacks", func(*Record) {}, func(n *Need) { n.Holds = []string{"ncu.none"} }, ""},
+		{"lacks what is asked", func(*Record) {}, func(n *Need) { n.Holds = []string{"ncu.waves", "ncu.other"} }, "the recorded profile does not hold ncu.other"},
+		{"a day old", dated("2026-11-24T10:00:00Z"), recent, ""},
+		{"older", dated("2026-11-24T09:59:59Z"), recent, "the profile recorded on h200-1 is not recent"},
+		{"of this moment", dated("2026-11-25T10:00:00Z"), recent, ""},
+		{"of the future", dated("2026-11-25T10:00:01Z"), recent, "the profile recorded on h200-1 is not recent"},
+		{"of no date", dated("yesterday"), recent, "the profile recorded on h200-1 is not recent"},
+		{"of any age", dated("2001-01-01T00:00:00Z"), func(*Need) {}, ""},
+		{"a failure that lacks it", failed(func(*Record) {}), func(n *Need) { n.Holds = []string{"ncu.other"} }, ""},
+		{"a failure that was not ended", failed(ended("")), func(*Need) {}, ""},
+	} {
+		r := &Record{Tier: Profile, Address: at("c2"), Metrics: Metrics{"ncu.waves": Of(3, ""), "ncu.none": Absent("this chip has no such counter", "")}}
+		c.record(r)
+		n := &Need{Key: r.Key()}
+		c.need(n)
+		for _, from := range []Source{Reused, Measured} {
+			var l Ledger
+			l.Put(r, from)
+			e := l.Find(n)
+			if (e.Record == r) != (c.want == "") || e.Record == nil && e.Source != "" || e.Unusable != c.want || e.Tried != (from == Measured) {
+				t.Errorf("%s, %s: %+v, want %q", c.name, from, e, c.want)
+			}
+			if e := l.Find(&Need{Key: r.Key()}); c.want != "" && !strings.Contains(c.want, "experiment") && e.Record != r {
+				t.Errorf("%s: what one need refuses is hidden from another", c.name)
+			}
+		}
+	}
+}
+
+func TestEntriesSayWhatIsKnown(t *testing.T) {
+	var l Ledger
+	k := Key{Tier: Correctness, At: at("c2")}
+	n := &Need{Key: k}
+	if e := l.Find(n); e.Record != nil || e.Measured() || e.Failure() != nil || e.Tried || len(e.Why) != 0 || e.Unusable != "" {
+		t.Errorf("nothing is known: %+v", e)
+	}
+	l.Because("first", k)
+	l.Because("second", k, Key{Tier: Profile, At: at("c2")})
+	l.Because("first", k)
+	l.Refuse(k, "the JSON is cut short")
+	l.Try(k)
+	if e := l.Find(n); strings.Join(e.Why, ", ") != "first, second" || e.Unusable != "the JSON is cut short" || !e.Tried || e.Record != nil {
+		t.Errorf("%+v", e)
+	}
+	if e := l.Find(&Need{Key: Key{Tier: Profile, At: at("c2")}}); strings.Join(e.Why, ", ") != "second" || e.Tried {
+		t.Errorf("a cause of its own: %+v", e)
+	}
+	l.Put(&Record{Tier: Correctness, Address: at("c2")}, Measured)
+	if e := l.Find(n); !e.Measured() || e.Source != Measured || !e.Tried || len(e.Why) != 0 || e.Unusable != "" {
+		t.Errorf("measured: %+v", e)
+	}
+	l.Put(&Record{Tier: Correctness, Address: at("c2"), Failure: &Failure{Kind: Tool, Message: "x"}}, Reused)
+	if e := l.Find(n); e.Measured() || e.Failure() == nil || e.Tried || e.Source != Reused {
+		t.Errorf("a failure: %+v", e)
+	}
+	l.Refuse(k, "damaged")
+	if e := l.Find(n); e.Record != nil || e.Unusable != "damaged" {
+		t.Errorf("refused: %+v", e)
+	}
+}
+
+func TestClonesAreIndependent(t *testing.T) {
+	var l Ledger
+	k, other := Key{Tier: Correctness, At: at("c2")}, Key{Tier: Correctness, At: at("c3")}
+	l.Because("first", k)
+	for range 4 { // so that an append would find room in a shared array
+		l.Because(strings.Repeat("x", len(l.Find(&Need{Key: k}).Why)), k)
+	}
+	was := slices.Clone(l.Find(&Need{Key: k}).Why)
+	c := l.Clone()
+	c.Because("of the clone", k)
+	l.Because("of the ledger", k)
+	c.Put(&Record{Tier: Correctness, Address: at("c3")}, Measured)
+	c.Try(k)
+	if e := l.Find(&Need{Key: k}); !slices.Equal(e.Why, append(slices.Clone(was), "of the ledger")) || e.Tried {
+		t.Errorf("%+v", e)
+	}
+	if e := c.Find(&Need{Key: k}); !slices.Equal(e.Why, append(slices.Clone(was), "of the clone")) {
+		t.Errorf("%+v", e)
+	}
+	if l.Find(&Need{Key: other}).Record != nil || c.Find(&Need{Key: other}).Record == nil {
+		t.Error("a record of the clone")
+	}
+	var empty Ledger
+	filled := empty.Clone()
+	filled.Try(k)
+	if empty.Find(&Need{Key: k}).Tried || !filled.Find(&Need{Key: k}).Tried {
+		t.Error("the clone of an empty ledger")
+	}
+}
