@@ -63,7 +63,9 @@ func (a *asker) present() []Question {
 		out = append(out, a.settled("present", "", verdict.Inconclusive, "there is no base: "+a.options.NoBase))
 	}
 	for _, loss := range a.subject.Lost {
-		out = append(out, a.settled("present", loss.Case, verdict.Fail, loss.Reason))
+		q := a.settled("present", loss.Case, verdict.Fail, loss.Reason)
+		q.Entry = loss.Entry
+		out = append(out, q)
 	}
 	return out
 }

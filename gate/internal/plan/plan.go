@@ -87,8 +87,8 @@ type Side struct {
 // A Case is one case of a kernel; Harness identifies how it is measured.
 type Case struct{ Name, Harness string }
 
-// A Loss is something that the base judges and the head leaves out.
-type Loss struct{ Case, Reason string }
+// A Loss is a case or an entry that the base judges and the head leaves out.
+type Loss struct{ Case, Entry, Reason string }
 
 // A Subject is one kernel on one architecture, on both sides, as plain data.
 type Subject struct {

@@ -170,7 +170,7 @@ func unselected(base, head *build.Artifact) []plan.Loss {
 	var out []plan.Loss
 	for _, e := range base.Entries {
 		if name := build.Demangle(e); left[name] {
-			out = append(out, plan.Loss{Reason: "entries: leaves out " + name + ", which the base judges and the sources still hold"})
+			out = append(out, plan.Loss{Entry: name, Reason: "entries: leaves out " + name + ", which the base judges and the sources still hold"})
 		}
 	}
 	return out
