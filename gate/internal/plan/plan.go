@@ -198,13 +198,19 @@ func (p Plan) lacks(q *Question, l *evidence.Ledger) []*evidence.Need {
 	if q.Stopped != "" || p.at != "" && q.On != p.at {
 		return nil
 	}
+	return slices.DeleteFunc(q.asks(l), func(n *evidence.Need) bool { return !open(n, l) })
+}
+
+// asks are the needs without which the question stays open: where stored
+// sessions stand in, the head's own time is one.
+func (q *Question) asks(l *evidence.Ledger) []*evidence.Need {
 	var out []*evidence.Need
 	for _, n := range q.Needs {
-		if n.Asked() && open(n, l) {
+		if n.Asked() {
 			out = append(out, n)
 		}
 	}
-	if sessions, alone, ok := q.StandIn(l); ok && l.Find(sessions).Measured() && open(alone, l) {
+	if sessions, alone, ok := q.StandIn(l); ok && l.Find(sessions).Measured() {
 		out = append(out, alone)
 	}
 	return out
@@ -215,13 +221,14 @@ func (q *Question) Answered(l *evidence.Ledger) bool {
 	return !slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return n.Asked() && l.Find(n).Record == nil })
 }
 
-// Lacks are the keys of all records that questions still ask for.
+// Lacks are the keys of all records that questions still ask for, and that some
+// run could measure. The static tier is built, whatever is measured.
 func (p Plan) Lacks(l *evidence.Ledger) []evidence.Key {
 	var keys []evidence.Key
 	for i := range p.Questions {
 		q := &p.Questions[i]
-		for _, n := range q.Needs {
-			if q.Stopped == "" && n.Asked() && n.Never == "" && l.Find(n).Record == nil {
+		for _, n := range q.asks(l) {
+			if q.Stopped == "" && n.Never == "" && n.Tier != evidence.Static && l.Find(n).Record == nil {
 				keys = append(keys, n.Key)
 			}
 		}
