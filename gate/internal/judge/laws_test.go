@@ -72,6 +72,9 @@ func remove(r *rand.Rand, f *facts) string {
 	record.Sessions = record.Sessions[:max(0, len(record.Sessions)-1)]
 	if e := record.Experiment; e != nil {
 		cut := *e
+		if r.Intn(4) == 0 {
+			cut.Stopped = "" // as if it had been interrupted
+		}
 		cut.Rounds = cut.Rounds[:max(0, len(cut.Rounds)-1)]
 		record.Experiment = &cut
 	}
@@ -109,7 +112,7 @@ func improved(before, after *verdict.Verdict) string {
 func TestDeletingEvidenceNeverImproves(t *testing.T) {
 	passes := 0
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := randomPolicy(t, r), randomFacts(r)
+		p, f := randomPolicy(t, r), randomFacts(r, clearTime)
 		before, ended := judged(t, p, f), stopped(t, p, f)
 		if before.ExitCode() == 0 {
 			passes++
@@ -132,7 +135,7 @@ func TestDeletingEvidenceNeverImproves(t *testing.T) {
 func TestAddingARuleNeverTurnsFailIntoPass(t *testing.T) {
 	fails := 0
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		rules, f := randomRules(r), randomFacts(r)
+		rules, f := randomRules(r), randomFacts(r, clearTime)
 		before := judged(t, policyOf(t, false, rules), f)
 		more := slices.Insert(slices.Clone(rules), r.Intn(len(rules)+1), ruleText(r, "more"))
 		for _, after := range []*verdict.Verdict{judged(t, policyOf(t, false, more), f), stopped(t, policyOf(t, false, more), f)} {
@@ -214,7 +217,7 @@ func worsen(r *rand.Rand, f facts) {
 
 func TestWorseNeverTurnsFailIntoPass(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := randomPolicy(t, r), randomFacts(r)
+		p, f := randomPolicy(t, r), randomFacts(r, anyTime)
 		before := judged(t, p, f)
 		worsen(r, f)
 		for _, after := range []*verdict.Verdict{judged(t, p, f), stopped(t, p, f)} {
@@ -230,7 +233,7 @@ func TestWorseNeverTurnsFailIntoPass(t *testing.T) {
 func TestEqualSidesNeverRegress(t *testing.T) {
 	compared := 0
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := policyOf(t, false, randomRules(r)), randomFacts(r)
+		p, f := policyOf(t, false, randomRules(r)), randomFacts(r, anyTime)
 		for _, k := range f.kernels {
 			k.state, k.broken, k.baseBroken, k.old = verdict.Changed, plan.Side{}, plan.Side{}, k.head
 			for _, c := range k.cases {
@@ -284,7 +287,7 @@ func encoded(t *testing.T, v *verdict.Verdict) string {
 
 func TestOrderLeavesTheBytes(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		rules, f := randomRules(r), randomFacts(r)
+		rules, f := randomRules(r), randomFacts(r, anyTime)
 		judge := pick(r, judged, stopped)
 		first := judge(t, policyOf(t, false, rules), f)
 		shuffled := facts{kernels: slices.Clone(f.kernels), options: f.options}
@@ -314,7 +317,7 @@ func TestOrderLeavesTheBytes(t *testing.T) {
 // question exactly one, and no text holds a zero byte.
 func TestEverySubjectIsAnswered(t *testing.T) {
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		p, f := randomPolicy(t, r), randomFacts(r)
+		p, f := randomPolicy(t, r), randomFacts(r, anyTime)
 		asked, _ := f.known(t, p)
 		v := pick(r, judged, stopped)(t, p, f)
 		findings := 0
@@ -343,7 +346,7 @@ func TestEverySubjectIsAnswered(t *testing.T) {
 func TestExitFollowsTheWorstKernel(t *testing.T) {
 	standing := map[verdict.Status]int{verdict.NotCompared: 0, verdict.Pass: 1, verdict.Warn: 2, verdict.Inconclusive: 3, verdict.Fail: 4}
 	laws(t, func(t *testing.T, r *rand.Rand) {
-		v := judged(t, randomPolicy(t, r), randomFacts(r))
+		v := judged(t, randomPolicy(t, r), randomFacts(r, anyTime))
 		least := 2
 		for i, k := range v.Kernels {
 			least = min(least, earned(k.Status))
@@ -371,7 +374,7 @@ func TestTheJudgeCountsNoMoreThanTheDriver(t *testing.T) {
 		if r.Intn(4) == 0 {
 			p.AfterFailure = policy.Continue
 		}
-		asked, all := randomFacts(r).known(t, p)
+		asked, all := randomFacts(r, anyTime).known(t, p)
 		l := &evidence.Ledger{}
 		for _, n := range asked.Needs(l) {
 			if e := all.Find(n); e.Record != nil && (n.Tier == evidence.Static || r.Intn(3) == 0) {

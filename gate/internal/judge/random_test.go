@@ -100,7 +100,15 @@ func some(r *rand.Rand, m evidence.Metrics) evidence.Metrics {
 	return m
 }
 
-func randomCase(r *rand.Rand, name string) *kase {
+// The times of a head whose base takes 100 µs. Between a rule's tolerance and
+// what it has to find, a time may be called either way, and which way depends on
+// the number of tests that share the error rate. No time of clearTime is one of those.
+var (
+	anyTime   = []float64{5_000, 97_000, 100_000, 100_000, 101_000, 103_000, 107_000, 130_000}
+	clearTime = []float64{5_000, 97_000, 100_000, 100_000, 107_000, 130_000}
+)
+
+func randomCase(r *rand.Rand, name string, times []float64) *kase {
 	c := &kase{name: name}
 	check := correctRecord()
 	if r.Intn(6) == 0 {
@@ -112,7 +120,7 @@ func randomCase(r *rand.Rand, name string) *kase {
 	}
 	c.correctness, c.baseCorrectness = maybe(r, check), maybe(r, correctRecord())
 	c.profile, c.baseProfile = maybe(r, occupancy()), maybe(r, occupancy())
-	head := pick(r, 5_000.0, 97_000, 100_000, 100_000, 101_000, 103_000, 130_000)
+	head := pick(r, times...)
 	c.alone, c.experiment, c.sessions = maybe(r, timedAt(r, head)), maybe(r, experiment(r, pick(r, 1, 3, 3, 3), head)), maybe(r, history(r, pick(r, 1, 7, 9, 12)))
 	if r.Intn(3) == 0 {
 		c.experiment = fact{Record: baseBroke(), source: evidence.Measured}
@@ -129,7 +137,7 @@ func randomCase(r *rand.Rand, name string) *kase {
 	return c
 }
 
-func randomKernel(r *rand.Rand, name string) *kernel {
+func randomKernel(r *rand.Rand, name string, times []float64) *kernel {
 	k := &kernel{name: name, state: pick(r, verdict.Changed, verdict.Changed, verdict.Changed, verdict.Unchanged, verdict.New, verdict.Gone, verdict.NoBase), forced: r.Intn(6) == 0}
 	values := func() evidence.Metrics {
 		return some(r, figures(compiled, pick(r, 0.0, 0, 8), pick(r, 32.0, 40, 48), pick(r, 0.0, 100, 110)))
@@ -142,7 +150,7 @@ func randomKernel(r *rand.Rand, name string) *kernel {
 		k.baseBroken = plan.Side{Why: "the base does not build"}
 	}
 	for i := range 1 + r.Intn(2) {
-		k.cases = append(k.cases, randomCase(r, fmt.Sprintf("case%d", i)))
+		k.cases = append(k.cases, randomCase(r, fmt.Sprintf("case%d", i), times))
 	}
 	return k
 }
@@ -159,7 +167,7 @@ func defects() []func(*kernel, *kase) {
 		func(_ *kernel, c *kase) { c.correctness.Record.Metrics["check.max_abs_error"] = evidence.Of(1, "") },
 	}
 	for _, c := range failsOpen {
-		if c.exit >= 0 && c.name != "no case" {
+		if c.exit >= 0 && c.name != "no case" && c.name != "slower" { // 4 % is no clear time
 			all = append(all, c.change)
 		}
 	}
@@ -168,10 +176,10 @@ func defects() []func(*kernel, *kase) {
 
 // randomFacts holds kernels that are well or have one defect beside random
 // ones, so that the laws have passes to take away and failures to hide.
-func randomFacts(r *rand.Rand) facts {
+func randomFacts(r *rand.Rand, times []float64) facts {
 	f := facts{options: plan.Options{NoBase: "it is shallow", LimitsOnly: r.Intn(2) == 0}}
 	for i := range 1 + r.Intn(3) {
-		k := randomKernel(r, fmt.Sprintf("op/k%d", i))
+		k := randomKernel(r, fmt.Sprintf("op/k%d", i), times)
 		if r.Intn(5) > 0 {
 			fine := good()
 			if r.Intn(3) == 0 {
