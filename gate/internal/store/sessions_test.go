@@ -12,7 +12,7 @@ import (
 )
 
 func session(recorded string, launches int) evidence.Session {
-	return evidence.Session{Recorded: recorded, Launches: make([]evidence.SessionLaunch, launches)}
+	return evidence.Session{Recorded: recorded, Processes: make([]evidence.SessionProcess, launches)}
 }
 
 func TestExtendTellsSessionsApart(t *testing.T) {
@@ -36,8 +36,8 @@ func TestExtendTellsSessionsApart(t *testing.T) {
 		one.Card = card
 		history = extend(history, one)
 		last := history[len(history)-1]
-		if len(history) != c.sessions || last.Recorded != c.last || len(last.Launches) != c.launches {
-			t.Errorf("%s: %d sessions, the last of %s with %d launches; want %+v", c.at, len(history), last.Recorded, len(last.Launches), c)
+		if len(history) != c.sessions || last.Recorded != c.last || len(last.Processes) != c.launches {
+			t.Errorf("%s: %d sessions, the last of %s with %d launches; want %+v", c.at, len(history), last.Recorded, len(last.Processes), c)
 		}
 	}
 }
@@ -47,8 +47,8 @@ func TestExtendIsBounded(t *testing.T) {
 	for day := range 100 {
 		history = extend(history, session(fmt.Sprintf("2026-%02d-%02dT10:00:00Z", 1+day/28, 1+day%28), 1000))
 	}
-	if len(history) != maxSessions || history[0].Recorded != "2026-02-09T10:00:00Z" || len(history[0].Launches) != maxSessionLaunches {
-		t.Errorf("%d sessions from %s, %d launches", len(history), history[0].Recorded, len(history[0].Launches))
+	if len(history) != maxSessions || history[0].Recorded != "2026-02-09T10:00:00Z" || len(history[0].Processes) != maxSessionProcesses {
+		t.Errorf("%d sessions from %s, %d launches", len(history), history[0].Recorded, len(history[0].Processes))
 	}
 }
 
@@ -75,7 +75,7 @@ func TestKeepLeavesSessions(t *testing.T) {
 	beside := timedAt("c1", 3, 0)
 	ref := at("c2")
 	beside.Base = &ref
-	beside.Experiment = &evidence.Experiment{Stopped: "resolved", Blocks: []evidence.Block{{Base: timedAt("", 3, 4).Samples, Head: timedAt("", 3, 4).Samples}}}
+	beside.Experiment = &evidence.Experiment{Stopped: "resolved", Rounds: []evidence.Round{{Base: timedAt("", 3, 4).Samples, Head: timedAt("", 3, 4).Samples}}}
 	if err := s.Keep(beside, "toy/ref", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +89,9 @@ func TestKeepLeavesSessions(t *testing.T) {
 		}
 		var launches []int
 		for _, one := range r.Sessions {
-			launches = append(launches, len(one.Launches))
+			launches = append(launches, len(one.Processes))
 		}
-		if fmt.Sprint(launches) != fmt.Sprint(c.launches) || r.Provenance.Kernel != c.kernel || len(r.Raw) != 0 || r.Sessions[0].Launches[0].Mean <= r.Sessions[0].Launches[0].Typical-1e-9 {
+		if fmt.Sprint(launches) != fmt.Sprint(c.launches) || r.Provenance.Kernel != c.kernel || len(r.Raw) != 0 || r.Sessions[0].Processes[0].Mean <= r.Sessions[0].Processes[0].Typical-1e-9 {
 			t.Errorf("%s: %v launches of %s: %+v", c.code, launches, r.Provenance.Kernel, r.Sessions[0])
 		}
 	}
@@ -100,7 +100,7 @@ func TestKeepLeavesSessions(t *testing.T) {
 // selfTimed is a calibration of so many blocks.
 func selfTimed(blocks int) *evidence.Record {
 	r := of(evidence.Calibration, "c1", "")
-	r.AA = &evidence.AA{Blocks: blocks}
+	r.AA = &evidence.AA{Rounds: blocks}
 	return r
 }
 
@@ -112,7 +112,7 @@ func TestKeepPrefersTheLongerCalibration(t *testing.T) {
 		if err := s.Keep(selfTimed(c.blocks), "", nil); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := s.Write.Get(key(evidence.Calibration, at("c1"))); err != nil || r.AA.Blocks != c.want {
+		if r, err := s.Write.Get(key(evidence.Calibration, at("c1"))); err != nil || r.AA.Rounds != c.want {
 			t.Errorf("after %d blocks: %+v, %v, want %d", c.blocks, r.AA, err, c.want)
 		}
 	}
