@@ -12,6 +12,7 @@ const (
 	IsBuilt    Answer = "built" // the compiler's report
 	IsRecorded Answer = "recorded"
 	IsMeasured Answer = "measured now"
+	IsStopped  Answer = "stopped" // by a tier that failed
 	IsMissing  Answer = "missing"
 )
 
@@ -73,6 +74,8 @@ func (p Plan) Preview(l *evidence.Ledger) Preview {
 			a.Answer = IsBuilt
 		case q.Answered(l):
 			a.Answer = IsRecorded
+		case q.Stopped != "":
+			a.Answer = IsStopped
 		case len(p.lacks(q, l)) > 0:
 			a.Answer = IsMeasured
 		}
