@@ -81,12 +81,12 @@ func write(t testing.TB, path, text string) {
 }
 
 // newKernel writes one kernel into a tree of its own. Its header lies in a
-// folder that a flag names.
+// folder that include names.
 func newKernel(t testing.TB, change func(*manifest.Kernel)) (root string, k *manifest.Kernel) {
 	t.Helper()
 	root = t.TempDir()
 	k = &manifest.Kernel{Name: "op/k", Dir: filepath.Join(root, "kernels/op/k"), File: "kernels/op/k/kernel.yaml",
-		Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Flags: []string{"-O1", "-Ifirst", "-Iinclude"}}
+		Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Include: []string{"first", "include"}, Flags: []string{"-O1"}}
 	write(t, filepath.Join(k.Dir, "k.cu"), cudaText)
 	write(t, filepath.Join(k.Dir, "include/size.h"), headerText)
 	if change != nil {
@@ -459,7 +459,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	include := headerFolder(b)
 	var kernels []*manifest.Kernel
 	for i := range 20 {
-		k := &manifest.Kernel{Name: fmt.Sprintf("op/k%02d", i), Dir: filepath.Join(root, fmt.Sprintf("k%02d", i)), Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Flags: []string{"-Iinclude"}}
+		k := &manifest.Kernel{Name: fmt.Sprintf("op/k%02d", i), Dir: filepath.Join(root, fmt.Sprintf("k%02d", i)), Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Include: []string{"include"}}
 		write(b, filepath.Join(k.Dir, "k.cu"), cudaText)
 		write(b, filepath.Join(k.Dir, "include/size.h"), fmt.Sprintf("#define SIZE %d\n", i))
 		kernels = append(kernels, k)

@@ -87,13 +87,23 @@ func (b *Builder) arguments(k *manifest.Kernel, arch, out string) []string {
 	args := append(b.language(k, arch), "-Xptxas", "-v", "-lineinfo",
 		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC", "--keep", "--keep-dir", out,
 		"-MD", "-MF", filepath.Join(out, "deps.d"), "-o", filepath.Join(out, "lib.so"))
-	return append(args, k.Sources...)
+	for _, s := range k.Sources {
+		args = append(args, here(s))
+	}
+	return args
 }
+
+// here is a name in the kernel's folder that no program takes for an option or
+// for an absolute path.
+func here(name string) string { return "./" + name }
 
 // language is the part of the arguments that decides what the sources mean.
 func (b *Builder) language(k *manifest.Kernel, arch string) []string {
 	virtual := "compute_" + strings.TrimPrefix(arch, "sm_")
 	args := append([]string{"-std=c++17", "-ccbin", b.Toolchain.HostCompiler}, k.Flags...)
+	for _, folder := range k.Include {
+		args = append(args, "-I", here(folder))
+	}
 	return append(args, "-gencode", "arch="+virtual+",code="+arch)
 }
 
@@ -107,7 +117,7 @@ func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp strin
 	var rules []string
 	for _, s := range k.Sources {
 		out := filepath.Join(tmp, "source.d")
-		text, status, err := b.nvcc(ctx, k.Dir, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, s))
+		text, status, err := b.nvcc(ctx, k.Dir, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, here(s)))
 		if err == nil && status != 0 {
 			err = fmt.Errorf("exit status %d: %s", status, printable.Last(string(text)))
 		}

@@ -16,17 +16,17 @@ import (
 )
 
 // recipe changes whenever gate would build or identify differently.
-const recipe = "gate/build/v3"
+const recipe = "gate/build/v4"
 
 // maxDepSets bounds how many header states are remembered for one request.
 const maxDepSets = 16
 
-// requestKey addresses what was asked for: folder, sources, flags, compiler
-// and architecture. The folder belongs to it, because one source in two of
+// requestKey addresses what was asked for: folder, sources, folders of headers,
+// flags, compiler and architecture. The folder belongs to it, because one source in two of
 // them includes two headers of one name.
 func (b *Builder) requestKey(p places, k *manifest.Kernel, arch string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%s\n", recipe, b.Toolchain.Fingerprint(), arch, k.Flags, p.name(k.Dir))
+	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n%s\n", recipe, b.Toolchain.Fingerprint(), arch, k.Flags, k.Include, p.name(k.Dir))
 	for _, s := range k.Sources {
 		sum, err := b.hashes.file(filepath.Join(k.Dir, filepath.FromSlash(s)), false)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // A header that appears can shadow one that was found elsewhere, without any
 // file that was read being another. So the names of the headers are remembered
 // wherever in the tree the compiler looks before it finds: beside every file
-// that it read, and below every folder that a flag names.
+// that it read, and below every folder that include names.
 
 // below marks a folder of which the whole tree is listed.
 const below = "**"
@@ -29,13 +29,8 @@ func (b *Builder) shadows(p places, k *manifest.Kernel, files map[string]string)
 			folders[filepath.Dir(p.path(name))] = true
 		}
 	}
-	for _, dir := range includeFolders(k.Flags) {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(k.Dir, dir)
-		}
-		if project(p.name(dir)) {
-			folders[filepath.Join(dir, below)] = true
-		}
+	for _, folder := range k.Include {
+		folders[filepath.Join(k.Dir, filepath.FromSlash(folder), below)] = true
 	}
 	names := map[string]string{}
 	for dir := range folders {
@@ -46,25 +41,6 @@ func (b *Builder) shadows(p places, k *manifest.Kernel, files map[string]string)
 		names[p.name(dir)] = sum
 	}
 	return names, nil
-}
-
-// includeFolders are the folders that nvcc's flags add to the search.
-func includeFolders(flags []string) []string {
-	var dirs []string
-	for i, f := range flags {
-		for _, option := range []string{"-I", "--include-path", "-isystem", "--system-include"} {
-			rest, ok := strings.CutPrefix(f, option)
-			switch {
-			case !ok:
-				continue
-			case rest == "" && i+1 < len(flags):
-				dirs = append(dirs, strings.Split(flags[i+1], ",")...)
-			case strings.HasPrefix(rest, "="), option == "-I" && rest != "":
-				dirs = append(dirs, strings.Split(strings.TrimPrefix(rest, "="), ",")...)
-			}
-		}
-	}
-	return dirs
 }
 
 // names hashes the names of the headers in a folder, or below it. A folder

@@ -4,21 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
-
-func TestIncludeFolders(t *testing.T) {
-	for _, c := range []struct{ flags, want string }{
-		{"", ""}, {"-O3 --use_fast_math", ""}, {"-Iinclude", "include"}, {"-I include", "include"}, {"-I=include", "include"},
-		{"-I a,b", "a b"}, {"--include-path a", "a"}, {"--include-path=a,b", "a b"}, {"-isystem a --system-include=b", "a b"},
-		{"-Ia -O3 -I b -Ic", "a b c"}, {"-I", ""}, {"--include-paths", ""}, {"-isystemx", ""},
-	} {
-		if got := strings.Join(includeFolders(strings.Fields(c.flags)), " "); got != c.want {
-			t.Errorf("%q: %q, want %q", c.flags, got, c.want)
-		}
-	}
-}
 
 func TestNames(t *testing.T) {
 	dir := t.TempDir()

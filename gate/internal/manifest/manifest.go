@@ -3,7 +3,9 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/kernelgate/gate/gate/internal/nvccflags"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
@@ -24,6 +27,7 @@ type Kernel struct {
 	File    string   // kernel.yaml, relative to the root
 	Op      *Op      //
 	Sources []string // relative to Dir
+	Include []string // folders of headers, relative to Dir
 	Arch    []string // "sm_90"
 	Flags   []string // given to nvcc
 	Entries []string // patterns over names of __global__ functions; none means all
@@ -73,6 +77,7 @@ type Set struct {
 type kernelFile struct {
 	Op      string   `yaml:"op"`
 	Sources []string `yaml:"sources"`
+	Include []string `yaml:"include"`
 	Arch    []string `yaml:"arch"`
 	Flags   []string `yaml:"flags"`
 	Entries []string `yaml:"entries"`
@@ -266,6 +271,9 @@ func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format s
 var archPattern = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
 
 func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
+	if why := nvccflags.BadName(path.Dir(file)); why != "" {
+		return nil, &yamlfile.Error{File: file, Msg: "the folder " + why}
+	}
 	var f kernelFile
 	lines, err := yamlfile.Read(filepath.Join(root, filepath.FromSlash(file)), file, &f)
 	if err != nil {
@@ -276,7 +284,7 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	}
 	dir := path.Dir(file)
 	k := &Kernel{Name: strings.TrimPrefix(dir, base+"/"), File: file,
-		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Arch: f.Arch,
+		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Include: f.Include, Arch: f.Arch,
 		Flags: f.Flags, Entries: f.Entries, Lines: lines}
 	switch {
 	case f.Op == "":
@@ -296,8 +304,13 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	if err := localFiles(k.Dir, root, f.Sources); err != nil {
 		return nil, bad("sources", "", "%v", err)
 	}
-	if key, msg := k.badFlag(); msg != "" {
-		return nil, bad(key, "", "%s", msg)
+	for i, folder := range f.Include {
+		if err := localFolder(k.Dir, root, folder); err != nil {
+			return nil, bad(fmt.Sprintf("include[%d]", i), "", "%v", err)
+		}
+	}
+	if r := nvccflags.Check(f.Flags); r != nil {
+		return nil, bad(fmt.Sprintf("flags[%d]", r.Index), r.Hint, "%s", r.Msg)
 	}
 	return k, k.bind(f, ops, bad)
 }
@@ -336,25 +349,6 @@ func didYouMean(word string, known []string) string {
 	return yamlfile.DidYouMean(word, known, "known: "+strings.Join(known, ", "))
 }
 
-// ownFlags are set by gate for every kernel; a second value would move or
-// silence what gate reads.
-var ownFlags = []string{"-o", "--output-file", "-c", "-cubin", "-ptx", "-fatbin", "--keep", "-keep", "--keep-dir", "-keep-dir",
-	"-MD", "-MF", "-M", "-odir", "--output-directory", "-shared", "--shared", "-arch", "--gpu-architecture", "-gencode",
-	"--generate-code", "-code", "--gpu-code", "-dryrun", "--dryrun", "-run", "--run", "-w", "-optf", "--options-file", "-ccbin", "--compiler-bindir"}
-
-func (k *Kernel) badFlag() (key, msg string) {
-	for i, flag := range k.Flags {
-		name, _, _ := strings.Cut(flag, "=")
-		if slices.Contains(ownFlags, name) {
-			return fmt.Sprintf("flags[%d]", i), fmt.Sprintf("%s is gate's to set", name)
-		}
-		if strings.ContainsAny(flag, "\x00\n\r") {
-			return fmt.Sprintf("flags[%d]", i), "a flag holds a line break"
-		}
-	}
-	return "", ""
-}
-
 // localFiles wants every file to exist, as a regular file below root. Two of
 // one name would overwrite each other's intermediates in the compiler's folder.
 func localFiles(dir, root string, files []string) error {
@@ -365,14 +359,32 @@ func localFiles(dir, root string, files []string) error {
 			return fmt.Errorf("two files are called %q", stem)
 		}
 		stems[stem] = true
-		full := filepath.Join(dir, filepath.FromSlash(f))
-		rel, err := filepath.Rel(root, full)
-		if err != nil || !filepath.IsLocal(rel) {
-			return fmt.Errorf("%q lies outside the repository", f)
+		if err := local(dir, root, f, "file", fs.FileMode.IsRegular); err != nil {
+			return err
 		}
-		if info, err := os.Stat(full); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("there is no file %q here", f)
-		}
+	}
+	return nil
+}
+
+// localFolder wants a folder below root, of a name that -I takes whole.
+func localFolder(dir, root, folder string) error {
+	if strings.Contains(folder, ",") {
+		return fmt.Errorf("%q holds a comma, at which nvcc would split the name", folder)
+	}
+	return local(dir, root, folder, "folder", fs.FileMode.IsDir)
+}
+
+// local wants something of this kind below root, with a name for nvcc.
+func local(dir, root, name, kind string, is func(fs.FileMode) bool) error {
+	full := filepath.Join(dir, filepath.FromSlash(name))
+	if rel, err := filepath.Rel(root, full); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("%q lies outside the repository", name)
+	}
+	if why := nvccflags.BadName(name); why != "" {
+		return errors.New(why)
+	}
+	if info, err := os.Stat(full); err != nil || !is(info.Mode()) {
+		return fmt.Errorf("there is no %s %q here", kind, name)
 	}
 	return nil
 }

@@ -161,10 +161,17 @@ func TestKernelRefusals(t *testing.T) {
 		{"no cases", "cases: [small]\n", "", "1: cases needs at least one case of the op", ""},
 		{"unknown case", "[small]", "[smal]", `1:6: op sum has no case "smal", or it is named twice`, `did you mean "small"?`},
 		{"case twice", "[small]", "[small, small]", `1:6: op sum has no case "small", or it is named twice`, `did you mean "small"?`},
-		{"gate's own flag", "[-O3]", "[-O3, -o, x]", "1:4: -o is gate's to set", ""},
-		{"gate's own flag with a value", "[-O3]", "[--output-file=x]", "1:4: --output-file is gate's to set", ""},
-		{"another architecture", "[-O3]", "[-arch=sm_70]", "1:4: -arch is gate's to set", ""},
-		{"a flag of two lines", "[-O3]", `["-O3\n-w"]`, "1:4: a flag holds a line break", ""},
+		{"flag of gate's own", "[-O3]", "[-O3, -o, x]", "1:4: -o is refused: gate chooses the files that are written", ""},
+		{"flag that runs a command", "[-O3]", `["-DX=$(id)"]`, `1:4: flag "-DX=$(id)" holds '$': a shell reads nvcc's flags, so they hold letters, digits and _-+.,=:/@ alone`, ""},
+		{"file among the flags", "[-O3]", "[-O3, sum.o]", `1:4: "sum.o" is no option; kernel.yaml names files by its other keys, such as sources`, ""},
+		{"misspelt flag", "flags: [-O3]", "flags:\n  - -O3\n  - --use-fast-math", `1:6: "--use-fast-math" is not in gate's table of the options of nvcc 13.0.88`, `did you mean "--use_fast_math"?`},
+		{"value on a line of its own", "flags: [-O3]", "flags:\n  - -maxrregcount\n  - many", `1:6: -maxrregcount takes a number from 1 to 255, not "many"`, ""},
+		{"source for the shell", "[k.cu]", "[$(id).cu]", `1:2: "$(id).cu" holds '$', on which the shell that nvcc starts could act`, ""},
+		{"source in a folder for the shell", "[k.cu]", "['../`id`/k.cu']", "1:2: \"../`id`/k.cu\" holds '`', on which the shell that nvcc starts could act", ""},
+		{"folder of headers outside", "op: sum", "op: sum\ninclude: [../../../..]", `1:2: "../../../.." lies outside the repository`, ""},
+		{"folder of headers that is not there", "op: sum", "op: sum\ninclude: [., inc]", `1:2: there is no folder "inc" here`, ""},
+		{"folder of headers that is a file", "op: sum", "op: sum\ninclude: [k.cu]", `1:2: there is no folder "k.cu" here`, ""},
+		{"two folders of headers in one", "op: sum", "op: sum\ninclude: ['.,/etc']", `1:2: ".,/etc" holds a comma, at which nvcc would split the name`, ""},
 		{"nothing but a comment", kernelText, "# later\n", "1: is empty", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,12 +181,19 @@ func TestKernelRefusals(t *testing.T) {
 	}
 }
 
+func TestFoldersOfKernelsAreNotForTheShell(t *testing.T) {
+	root := tree(t, map[string]string{"kernels/sum/op.yaml": opText, "kernels/sum/sum.cc": "",
+		"kernels/sum/a$(id)/kernel.yaml": kernelText, "kernels/sum/a$(id)/k.cu": ""})
+	wantError(t, root, `kernels/sum/a$(id)/kernel.yaml: the folder "kernels/sum/a$(id)" holds '$', on which the shell that nvcc starts could act`, "")
+}
+
 func TestOpRefusals(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no name", "op: sum\n", "", "1: op needs a name of letters, digits, '_', '.' and '-'"},
 		{"name for a path", "op: sum", "op: ../sum", "1:1: op needs a name of letters, digits, '_', '.' and '-'"},
 		{"no sources", "[sum.cc]", "[]", "1:2: sources needs at least one file"},
 		{"no file", "[sum.cc]", "[mus.cc]", `1:2: there is no file "mus.cc" here`},
+		{"file for the shell", "[sum.cc]", "['a;id.cc']", `1:2: "a;id.cc" holds ';', on which the shell that nvcc starts could act`},
 		{"no dims", "[N, M]", "[]", "1:3: dims needs at least one dimension"},
 		{"no cases", "cases:\n  small: {N: 4, M: 8}\n  large: {N: 4096, M: 8}\n", "cases: {}\n", "1:4: cases needs at least one case"},
 		{"case without a dimension", "small: {N: 4, M: 8}", "small: {N: 4}", `1:5: case "small" does not set dimension M`},
