@@ -305,7 +305,7 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		return nil, bad("sources", "", "%v", err)
 	}
 	for i, folder := range f.Include {
-		if err := localFolder(k.Dir, root, folder); err != nil {
+		if err := local(k.Dir, root, folder, "folder", fs.FileMode.IsDir); err != nil {
 			return nil, bad(fmt.Sprintf("include[%d]", i), "", "%v", err)
 		}
 	}
@@ -366,14 +366,6 @@ func localFiles(dir, root string, files []string) error {
 	return nil
 }
 
-// localFolder wants a folder below root, of a name that -I takes whole.
-func localFolder(dir, root, folder string) error {
-	if strings.Contains(folder, ",") {
-		return fmt.Errorf("%q holds a comma, at which nvcc would split the name", folder)
-	}
-	return local(dir, root, folder, "folder", fs.FileMode.IsDir)
-}
-
 // local wants something of this kind below root, with a name for nvcc.
 func local(dir, root, name, kind string, is func(fs.FileMode) bool) error {
 	full := filepath.Join(dir, filepath.FromSlash(name))
@@ -382,6 +374,9 @@ func local(dir, root, name, kind string, is func(fs.FileMode) bool) error {
 	}
 	if why := nvccflags.BadName(name); why != "" {
 		return errors.New(why)
+	}
+	if strings.Contains(name, ",") {
+		return fmt.Errorf("%q holds a comma, at which nvcc splits names", name)
 	}
 	if info, err := os.Stat(full); err != nil || !is(info.Mode()) {
 		return fmt.Errorf("there is no %s %q here", kind, name)

@@ -163,15 +163,16 @@ func TestKernelRefusals(t *testing.T) {
 		{"case twice", "[small]", "[small, small]", `1:6: op sum has no case "small", or it is named twice`, `did you mean "small"?`},
 		{"flag of gate's own", "[-O3]", "[-O3, -o, x]", "1:4: -o is refused: gate chooses the files that are written", ""},
 		{"flag that runs a command", "[-O3]", `["-DX=$(id)"]`, `1:4: flag "-DX=$(id)" holds '$': a shell reads nvcc's flags, so they hold letters, digits and _-+.,=:/@ alone`, ""},
-		{"file among the flags", "[-O3]", "[-O3, sum.o]", `1:4: "sum.o" is no option; kernel.yaml names files by its other keys, such as sources`, ""},
+		{"file among the flags", "[-O3]", "[-O3, sum.o]", `1:4: "sum.o" is not an option; kernel.yaml names files by its other keys, such as sources`, ""},
 		{"misspelt flag", "flags: [-O3]", "flags:\n  - -O3\n  - --use-fast-math", `1:6: "--use-fast-math" is not in gate's table of the options of nvcc 13.0.88`, `did you mean "--use_fast_math"?`},
 		{"value on a line of its own", "flags: [-O3]", "flags:\n  - -maxrregcount\n  - many", `1:6: -maxrregcount takes a number from 1 to 255, not "many"`, ""},
 		{"source for the shell", "[k.cu]", "[$(id).cu]", `1:2: "$(id).cu" holds '$', on which the shell that nvcc starts could act`, ""},
+		{"two sources in one name", "[k.cu]", "['k.cu,rows.o']", `1:2: "k.cu,rows.o" holds a comma, at which nvcc splits names`, ""},
 		{"source in a folder for the shell", "[k.cu]", "['../`id`/k.cu']", "1:2: \"../`id`/k.cu\" holds '`', on which the shell that nvcc starts could act", ""},
 		{"folder of headers outside", "op: sum", "op: sum\ninclude: [../../../..]", `1:2: "../../../.." lies outside the repository`, ""},
 		{"folder of headers that is not there", "op: sum", "op: sum\ninclude: [., inc]", `1:2: there is no folder "inc" here`, ""},
 		{"folder of headers that is a file", "op: sum", "op: sum\ninclude: [k.cu]", `1:2: there is no folder "k.cu" here`, ""},
-		{"two folders of headers in one", "op: sum", "op: sum\ninclude: ['.,/etc']", `1:2: ".,/etc" holds a comma, at which nvcc would split the name`, ""},
+		{"two folders of headers in one", "op: sum", "op: sum\ninclude: ['.,/etc']", `1:2: ".,/etc" holds a comma, at which nvcc splits names`, ""},
 		{"nothing but a comment", kernelText, "# later\n", "1: is empty", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,8 +12,10 @@ const (
 	intro = `# Flags of a kernel
 
 What ` + "`flags:`" + ` in kernel.yaml may hold: the options of nvcc ` + version + ` and of the programs that it runs. What is not here is refused.
-One word is one entry: ` + "`[-O3, -maxrregcount=64, -Xptxas, \"-v,-dlcm=cg\"]`" + `. Long names have two dashes, short ones one, as nvcc has them.
-A shell reads nvcc's flags, so they hold letters, digits and ` + "`" + allowed + "`" + ` alone. Names of sources and of their folders hold none of ` + "`` " + shellSigns + " ``" + `.
+One word is one entry: ` + "`[-O3, -maxrregcount=64, -Xptxas, \"-v,-dlcm=cg\"]`" + `. Long names have two dashes, short ones one, as nvcc has them; a name
+of nvcc, ptxas or nvlink that stands alone can be written with either.
+A shell reads nvcc's flags, so they hold letters, digits and ` + "`" + allowed + "`" + ` alone. Names of sources and of
+their folders hold none of ` + "`` " + shellSigns + " ``" + ` and no comma.
 Headers lie beside the sources or in folders that ` + "`include:`" + ` names.
 
 *May change* says what an option can act on: code of the device or the host, inputs (it sets a macro, so that ` + "`#if`" + ` can choose other files), messages.

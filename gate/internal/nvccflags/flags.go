@@ -179,9 +179,9 @@ func (t *table) noOption(word string) *Refusal {
 	case strings.HasPrefix(word, "@"):
 		return refuse("%s%q would read options from a file; flags stand in kernel.yaml", t.in(), word)
 	case t.passedBy == "":
-		return refuse("%q is no option; kernel.yaml names files by its other keys, such as sources", word)
+		return refuse("%q is not an option; kernel.yaml names files by its other keys, such as sources", word)
 	}
-	return refuse("%s%q is no option of %s", t.in(), word, t.program)
+	return refuse("%s%q is not an option of %s", t.in(), word, t.program)
 }
 
 func (t *table) unknown(word string) *Refusal {

@@ -27,7 +27,7 @@ func TestRefused(t *testing.T) {
 		return flag + " holds " + sign + ": a shell reads nvcc's flags, so they hold letters, digits and _-+.,=:/@ alone"
 	}
 	const (
-		file    = " is no option; kernel.yaml names files by its other keys, such as sources"
+		file    = " is not an option; kernel.yaml names files by its other keys, such as sources"
 		makes   = " is refused: gate chooses what is made and in which steps"
 		deps    = " is refused: gate finds out which files were read"
 		outputs = " is refused: gate chooses the files that are written"
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 		{"-Xptxas -o,/tmp/x", 1, "-Xptxas: -o" + makes, ""},
 		{"-Xptxas=-w", 0, "-Xptxas: -w" + silent, ""},
 		{"-Xptxas=--suppress-stack-size-warning", 0, "-Xptxas: --suppress-stack-size-warning" + silent, ""},
-		{"-Xptxas=-v,x.ptx", 0, `-Xptxas: "x.ptx" is no option of ptxas 13.0.88`, ""},
+		{"-Xptxas=-v,x.ptx", 0, `-Xptxas: "x.ptx" is not an option of ptxas 13.0.88`, ""},
 		{"-Xptxas=@args", 0, `-Xptxas: "@args" would read options from a file; flags stand in kernel.yaml`, ""},
 		{"-Xptxas=", 0, "-Xptxas: an option is empty", ""},
 		{"-Xptxas=-v,,-O2", 0, "-Xptxas: an option is empty", ""},
@@ -146,7 +146,7 @@ func TestRefused(t *testing.T) {
 		{"-Xlinker=-rpath,/tmp", 0, "-Xlinker: -rpath" + reads, ""},
 		{"-Xlinker=-z", 0, "-Xlinker: -z needs defs|now|lazy|relro|norelro|noexecstack|nodelete|text", ""},
 		{"-Xlinker=-z,execstack", 0, `-Xlinker: -z takes defs|now|lazy|relro|norelro|noexecstack|nodelete|text, not "execstack"`, ""},
-		{"-Xlinker=rows.o", 0, `-Xlinker: "rows.o" is no option of the host linker`, ""},
+		{"-Xlinker=rows.o", 0, `-Xlinker: "rows.o" is not an option of the host linker`, ""},
 		{"-Xcompiler -o,/tmp/x", 1, "-Xcompiler: -o" + writes, ""},
 		{"-Xcompiler=-o/tmp/x", 0, "-Xcompiler: -o" + writes, ""},
 		{"-Xcompiler=-fplugin=x.so", 0, "-Xcompiler: -fplugin" + runs, ""},
