@@ -122,6 +122,9 @@ func TestEverySpellingMeansTheSameToTheCompiler(t *testing.T) {
 			t.Errorf("%s changes what nvcc does", o.names[0])
 		}
 		checkChanges(t, o, without, first)
+		for _, other := range values(o) {
+			b.plan(spellings(o, other)[0])
+		}
 		for _, way := range ways {
 			if r := Check(way); r != nil {
 				t.Errorf("%q is refused: %s", way, r.Msg)
