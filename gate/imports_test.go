@@ -18,7 +18,7 @@ const module = "github.com/kernelgate/gate"
 var order = [][]string{
 	{"ptxas", "ncu", "kernels/harness", "strictjson", "atomicfile", "disk"},
 	{"printable", "strictjson", "exit"}, {"disk"}, {"command", "yamlfile", "evidence"},
-	{"git", "gpu", "identity", "manifest", "toolchain"},
+	{"nvccflags"}, {"git", "gpu", "identity", "manifest", "toolchain"},
 	{"compare"},
 	{"metric"},
 	{"verdict"},
