@@ -73,9 +73,12 @@ func (s sandbox) commit(name, text string) string {
 	return s.git("rev-parse", "HEAD")
 }
 
+// unset is an environment in which no variable is set.
+func unset(string) string { return "" }
+
 func (s sandbox) open() *Repo {
 	s.t.Helper()
-	r, err := Open(context.Background(), s.dir)
+	r, err := Open(context.Background(), s.dir, s.t.TempDir())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -85,17 +88,17 @@ func (s sandbox) open() *Repo {
 func TestOpen(t *testing.T) {
 	s := newSandbox(t)
 	s.write("a/b/c", "")
-	if r, err := Open(context.Background(), filepath.Join(s.dir, "a/b")); err != nil || r.Root != s.dir {
+	if r, err := Open(context.Background(), filepath.Join(s.dir, "a/b"), ""); err != nil || r.Root != s.dir {
 		t.Errorf("%+v, %v, want root %s", r, err, s.dir)
 	}
-	if r, err := Open(context.Background(), t.TempDir()); !errors.Is(err, ErrNoRepo) || r != nil {
+	if r, err := Open(context.Background(), t.TempDir(), ""); !errors.Is(err, ErrNoRepo) || r != nil {
 		t.Errorf("no repository: %v", err)
 	}
-	if _, err := Open(context.Background(), filepath.Join(s.dir, "none")); err == nil || errors.Is(err, ErrNoRepo) {
+	if _, err := Open(context.Background(), filepath.Join(s.dir, "none"), ""); err == nil || errors.Is(err, ErrNoRepo) {
 		t.Errorf("no folder: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Open(context.Background(), s.dir); err == nil || errors.Is(err, ErrNoRepo) || !strings.HasPrefix(err.Error(), "git is not installed: ") {
+	if _, err := Open(context.Background(), s.dir, s.t.TempDir()); err == nil || errors.Is(err, ErrNoRepo) || !strings.HasPrefix(err.Error(), "git is not installed: ") {
 		t.Errorf("no git: %v", err)
 	}
 }
@@ -104,7 +107,7 @@ func TestNoCommitYet(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
 	var none *NoBaseError
-	if _, err := r.Base(context.Background(), ""); !errors.As(err, &none) || none.Msg != "the repository has no commit yet" {
+	if _, err := r.Base(context.Background(), "", unset); !errors.As(err, &none) || none.Msg != "the repository has no commit yet" {
 		t.Errorf("base: %v", err)
 	}
 	if _, _, err := r.Head(context.Background()); !errors.As(err, &none) {
@@ -127,13 +130,13 @@ func TestBaseIsTheMergeBase(t *testing.T) {
 		{main, fork, "merge-base with " + main}, {"HEAD", head, "merge-base with HEAD"}, {"main~1", fork, "merge-base with main~1"},
 		{"refs/heads/main", fork, "merge-base with main"},
 	} {
-		got, err := r.Base(context.Background(), c.revision)
+		got, err := r.Base(context.Background(), c.revision, unset)
 		if err != nil || got.Commit != c.commit || got.How != c.how {
 			t.Errorf("%q: %+v, %v, want %s, %s", c.revision, got, err, c.commit, c.how)
 		}
 	}
 	s.git("update-ref", "refs/remotes/origin/main", head)
-	if got, err := r.Base(context.Background(), ""); err != nil || got.Commit != head || got.How != "merge-base with origin/main" {
+	if got, err := r.Base(context.Background(), "", unset); err != nil || got.Commit != head || got.How != "merge-base with origin/main" {
 		t.Errorf("with a remote: %+v, %v", got, err)
 	}
 }
@@ -142,24 +145,43 @@ func TestNoSuchRevision(t *testing.T) {
 	s := newSandbox(t)
 	s.commit("a", "1")
 	r := s.open()
-	for _, revision := range []string{"none", "-x", "--help", "--output=/tmp/x", "--all", "", "a b", "HEAD..HEAD", "HEAD^{tree}", "main\nmain", "HEAD:a"} {
-		if revision == "" {
-			continue
-		}
+	for _, revision := range []string{"none", "-x", "--help", "--output=/tmp/x", "--all", "a b", "HEAD..HEAD", "HEAD^{tree}", "main\nmain", "HEAD:a"} {
 		var none *NoBaseError
-		got, err := r.Base(context.Background(), revision)
+		got, err := r.Base(context.Background(), revision, unset)
 		if !errors.As(err, &none) || none.Hint == "" || !strings.Contains(none.Msg, "there is no revision") {
 			t.Errorf("%q: %+v, %v", revision, got, err)
 		}
 	}
 }
 
-func TestWithoutDefaultBranchTheBaseIsHead(t *testing.T) {
+// TestHeadIsNeverTheBase: with HEAD as the base of itself nothing would differ.
+func TestHeadIsNeverTheBase(t *testing.T) {
 	s := newSandbox(t)
-	head := s.commit("a", "1")
-	s.git("branch", "-m", "trunk")
-	if got, err := s.open().Base(context.Background(), ""); err != nil || got.Commit != head || got.How != "HEAD, since no main or master branch is known" {
-		t.Errorf("%+v, %v", got, err)
+	main := s.commit("a", "1")
+	s.git("checkout", "-q", "-b", "work")
+	s.commit("b", "1")
+	for _, c := range []struct {
+		name, branch, base, msg, hint string
+		change                        func()
+	}{
+		{"the branch of the pull request", "main", main, "", "", func() { s.git("update-ref", "refs/remotes/origin/master", "HEAD") }},
+		{"a branch that is not here", "release", "", `the branch "release", which GITHUB_BASE_REF names, is not here`, "fetch-depth: 0", func() {}},
+		{"a branch like an option", "--all", "", `the branch "--all", which GITHUB_BASE_REF names, is not here`, "fetch-depth: 0", func() {}},
+		{"no default branch", "", "", "no default branch is known here: there is no origin/HEAD, origin/main, origin/master, main or master", "--base BRANCH",
+			func() {
+				s.git("update-ref", "-d", "refs/remotes/origin/master")
+				s.git("branch", "-q", "-m", "main", "trunk")
+			}},
+	} {
+		c.change()
+		got, err := s.open().Base(context.Background(), "", func(name string) string { return map[string]string{"GITHUB_BASE_REF": c.branch}[name] })
+		var none *NoBaseError
+		switch {
+		case c.base != "" && (err != nil || got.Commit != c.base):
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		case c.base == "" && (!errors.As(err, &none) || none.Msg != c.msg || !strings.Contains(none.Hint, c.hint) || got.Commit != ""):
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
 	}
 }
 
@@ -170,12 +192,17 @@ func TestShallowCloneHasNoBase(t *testing.T) {
 	s.commit("b", "1")
 	s.git("checkout", "-q", "main")
 	s.commit("c", "1")
-	clone := sandbox{t, filepath.Join(t.TempDir(), "clone")}
-	s.git("clone", "-q", "--depth=1", "--no-single-branch", "--branch", "work", "file://"+s.dir, clone.dir)
-	var none *NoBaseError
-	got, err := clone.open().Base(context.Background(), "")
-	if !errors.As(err, &none) || none.Msg != "HEAD and origin/HEAD have no common commit here: the clone is shallow" || !strings.Contains(none.Hint, "fetch-depth: 0") {
-		t.Errorf("%+v, %v", got, err)
+	for _, c := range []struct{ branches, msg string }{
+		{"--no-single-branch", "HEAD and origin/main have no common commit here: the clone is shallow"},
+		{"--single-branch", `the branch "main", which GITHUB_BASE_REF names, is not here: the clone is shallow`},
+	} {
+		clone := sandbox{t, filepath.Join(t.TempDir(), "clone")}
+		s.git("clone", "-q", "--depth=1", c.branches, "--branch", "work", "file://"+s.dir, clone.dir)
+		var none *NoBaseError
+		got, err := clone.open().Base(context.Background(), "", func(string) string { return "main" })
+		if !errors.As(err, &none) || none.Msg != c.msg || !strings.Contains(none.Hint, "fetch-depth: 0") {
+			t.Errorf("%s: %+v, %v", c.branches, got, err)
+		}
 	}
 }
 
@@ -185,7 +212,7 @@ func TestUnrelatedHistoryHasNoBase(t *testing.T) {
 	s.git("checkout", "-q", "--orphan", "other")
 	s.commit("b", "1")
 	var none *NoBaseError
-	got, err := s.open().Base(context.Background(), "main")
+	got, err := s.open().Base(context.Background(), "main", unset)
 	if !errors.As(err, &none) || none.Msg != "HEAD and main have no common commit here" || none.Hint != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -201,7 +228,9 @@ func TestHead(t *testing.T) {
 		dirty  bool
 	}{
 		{"clean", func() {}, false},
-		{"untracked", func() { s.write("new", "") }, false},
+		{"ignored", func() { s.write(".git/info/exclude", "x\n"); s.write("x", "") }, false},
+		{"untracked", func() { s.write("new", "") }, true},
+		{"gone again", func() { os.Remove(filepath.Join(s.dir, "new")) }, false},
 		{"changed", func() { s.write("a", "2") }, true},
 		{"staged", func() { s.git("add", "a") }, true},
 		{"removed", func() { s.git("rm", "-q", "-f", "a") }, true},
@@ -254,56 +283,6 @@ func TestNothingChanged(t *testing.T) {
 	}
 }
 
-func TestWorktree(t *testing.T) {
-	s := newSandbox(t)
-	base := s.commit("a", "1")
-	s.commit("a", "2")
-	s.write("a", "3")
-	// What the repository would run is code of the change.
-	s.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch \""+s.dir+"/hook-ran\"\n")
-	if err := os.Chmod(filepath.Join(s.dir, ".git/hooks/post-checkout"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	status := s.git("status", "--porcelain")
-	dir, remove, err := s.open().Worktree(context.Background(), base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(text) != "1" {
-		t.Errorf("the base's file holds %q, %v", text, err)
-	}
-	if _, err := os.Stat(filepath.Join(s.dir, "hook-ran")); err == nil {
-		t.Error("a hook ran")
-	}
-	if text, err := os.ReadFile(filepath.Join(s.dir, "a")); err != nil || string(text) != "3" || s.git("status", "--porcelain") != status {
-		t.Errorf("the user's tree changed: %q, %v", text, err)
-	}
-	remove()
-	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is left: %v", dir, err)
-	}
-	if list := s.git("worktree", "list", "--porcelain"); strings.Count(list, "worktree ") != 1 {
-		t.Errorf("worktrees:\n%s", list)
-	}
-	remove() // twice is harmless
-}
-
-func TestWorktreeOfNoCommit(t *testing.T) {
-	s := newSandbox(t)
-	s.commit("a", "1")
-	t.Setenv("TMPDIR", t.TempDir())
-	dir, remove, err := s.open().Worktree(context.Background(), strings.Repeat("0", 40))
-	if err == nil || dir != "" || remove != nil || !strings.HasPrefix(err.Error(), "checking out the base: git worktree: ") {
-		t.Errorf("%s, %v", dir, err)
-	}
-	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) != 0 {
-		t.Errorf("%d folders are left", len(left))
-	}
-	if list := s.git("worktree", "list", "--porcelain"); strings.Count(list, "worktree ") != 1 {
-		t.Errorf("worktrees:\n%s", list)
-	}
-}
-
 func TestDiffLines(t *testing.T) {
 	s := newSandbox(t)
 	s.write(":(glob)*", "1\n")
@@ -350,7 +329,7 @@ func TestCancelledIsAnError(t *testing.T) {
 	if files, err := r.Changed(ctx, commit); err == nil {
 		t.Errorf("changed: %q", files)
 	}
-	if base, err := r.Base(ctx, ""); err == nil || errors.As(err, new(*NoBaseError)) {
+	if base, err := r.Base(ctx, "", unset); err == nil || errors.As(err, new(*NoBaseError)) {
 		t.Errorf("base: %+v, %v", base, err)
 	}
 }

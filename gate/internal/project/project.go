@@ -95,7 +95,7 @@ func (p *Project) tools(ctx context.Context) (err error) {
 // read opens the tree, its policy and its base.
 func (p *Project) read(ctx context.Context) error {
 	o := p.options
-	repo, err := git.Open(ctx, o.Dir)
+	repo, err := git.Open(ctx, o.Dir, o.Cache)
 	switch {
 	case errors.Is(err, git.ErrNoRepo) && o.Base == NoBase:
 		p.Root = o.Dir
@@ -127,7 +127,7 @@ func (p *Project) read(ctx context.Context) error {
 // its repository.
 func Find(ctx context.Context, o Options) (root, path, name string, err error) {
 	root = o.Dir
-	repo, err := git.Open(ctx, o.Dir)
+	repo, err := git.Open(ctx, o.Dir, "") // nothing of the base is read
 	switch {
 	case err == nil:
 		root = repo.Root
@@ -242,7 +242,7 @@ func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName strin
 		p.NoBase = "--base none was given"
 		return nil
 	}
-	base, err := repo.Base(ctx, p.options.Base)
+	base, err := repo.Base(ctx, p.options.Base, p.options.Env)
 	if errors.As(err, &none) {
 		p.NoBase = none.Msg
 		if none.Hint != "" {
@@ -323,11 +323,15 @@ func (p *Project) ofOp(file string) bool {
 }
 
 func (p *Project) checkOut(ctx context.Context, repo *git.Repo, base git.Base, policyName string) error {
-	dir, remove, err := repo.Worktree(ctx, base.Commit)
+	files, err := repo.Tree(ctx, base.Commit)
 	if err != nil {
 		return err
 	}
-	p.close, p.baseRoot = remove, dir
+	for _, g := range files.Gaps {
+		p.Notes = append(p.Notes, "base: "+g.Why+" ("+g.Hint+")")
+	}
+	dir := files.Dir
+	p.baseRoot = dir
 	patterns := p.Policy.Kernels
 	if _, err := os.Stat(filepath.Join(dir, policyName)); err == nil {
 		// A pattern that the change narrows must not hide a kernel.

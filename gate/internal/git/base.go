@@ -1,0 +1,86 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// A Base is the commit that a change is compared with.
+type Base struct {
+	Commit string
+	How    string // why this commit: "merge-base with origin/main"
+}
+
+// A NoBaseError is a repository in which no base can be told, and why.
+type NoBaseError struct{ Msg, Hint string }
+
+func (e *NoBaseError) Error() string { return e.Msg }
+
+const unshallow = "git fetch --unshallow (in a workflow: fetch-depth: 0)"
+
+// Base resolves the base: the merge-base of HEAD with the named revision; when
+// none is named, with the branch that a pull request asks to be merged into;
+// outside of one, with the default branch that the remote or the local
+// repository has. HEAD never takes the place of a base that is not known: all
+// would be unchanged.
+func (r *Repo) Base(ctx context.Context, revision string, env func(string) string) (Base, error) {
+	head, err := r.head(ctx)
+	if err != nil {
+		return Base{}, err
+	}
+	names, none := candidates(revision, env("GITHUB_BASE_REF"))
+	for _, name := range names {
+		commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+		if answered(err) {
+			continue
+		}
+		if err != nil {
+			return Base{}, err
+		}
+		merge, err := r.run(ctx, "merge-base", commit, head)
+		if answered(err) {
+			none = NoBaseError{Msg: fmt.Sprintf("HEAD and %s have no common commit here", short(name))}
+			return Base{}, r.shallow(ctx, none)
+		}
+		if err != nil {
+			return Base{}, err
+		}
+		return Base{Commit: merge, How: "merge-base with " + short(name)}, nil
+	}
+	return Base{}, r.shallow(ctx, none)
+}
+
+// candidates are the revisions to try, and what to say when none is here.
+func candidates(revision, branch string) ([]string, NoBaseError) {
+	switch {
+	case revision != "":
+		return []string{revision}, NoBaseError{fmt.Sprintf("there is no revision %q here", revision), "git fetch, then name a branch, tag or commit"}
+	case branch != "":
+		return []string{"refs/remotes/origin/" + branch, "refs/heads/" + branch},
+			NoBaseError{fmt.Sprintf("the branch %q, which GITHUB_BASE_REF names, is not here", branch), "in the workflow's checkout: fetch-depth: 0"}
+	}
+	return []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "refs/heads/main", "refs/heads/master"},
+		NoBaseError{"no default branch is known here: there is no origin/HEAD, origin/main, origin/master, main or master",
+			"name one: gate check --base BRANCH, or once: git remote set-head origin --auto"}
+}
+
+// shallow adds that the clone is shallow, which explains what is not here.
+func (r *Repo) shallow(ctx context.Context, e NoBaseError) error {
+	shallow, err := r.run(ctx, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return err
+	}
+	if shallow == "true" {
+		e.Msg += ": the clone is shallow"
+		e.Hint = unshallow
+	}
+	return &e
+}
+
+func short(ref string) string {
+	for _, prefix := range []string{"refs/remotes/", "refs/heads/"} {
+		ref = strings.TrimPrefix(ref, prefix)
+	}
+	return ref
+}

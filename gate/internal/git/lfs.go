@@ -1,0 +1,73 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+// mostPointer is the size in bytes that no pointer of git-lfs reaches.
+const mostPointer = 1024
+
+var (
+	lfsVersion = []byte("version https://git-lfs.github.com/spec/v")
+	lfsBody    = regexp.MustCompile(`(?m)^oid sha256:([0-9a-f]{64})\nsize ([0-9]+)$`)
+)
+
+// Pointer reports whether a file is a pointer of git-lfs in place of its
+// content, so that what reads it has read something else.
+func Pointer(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, len(lfsVersion))
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return false, err
+	}
+	return bytes.Equal(head[:n], lfsVersion), nil
+}
+
+// notSmudged are the files that do not hold the content to which the commit's
+// pointer of git-lfs points. Git itself would run a filter to tell.
+func (r *Repo) notSmudged(ctx context.Context, p *place, files []file) ([]file, error) {
+	sizes, err := r.sizes(ctx, p, files)
+	if err != nil {
+		return nil, err
+	}
+	var small, differ []file
+	for _, f := range files {
+		if size, ok := sizes[f.id]; ok && size < mostPointer && f.mode != symlink {
+			small = append(small, f)
+		} else {
+			differ = append(differ, f)
+		}
+	}
+	err = r.blobs(ctx, p, small, func(f file, body io.Reader) error {
+		blob, err := io.ReadAll(body)
+		if err == nil && !f.smudged(p.root, blob) {
+			differ = append(differ, f)
+		}
+		return err
+	})
+	return differ, err
+}
+
+// smudged reports whether the folder holds what a pointer points to.
+func (f file) smudged(root string, blob []byte) bool {
+	path := filepath.Join(root, f.path)
+	pointer := lfsBody.FindSubmatch(blob)
+	info, err := os.Lstat(path)
+	if pointer == nil || !bytes.HasPrefix(blob, lfsVersion) || err != nil || !f.like(info) || string(pointer[2]) != strconv.FormatInt(info.Size(), 10) {
+		return false
+	}
+	sum, err := digest(path, sha256.New())
+	return err == nil && sum == string(pointer[1])
+}
