@@ -98,7 +98,7 @@ func (r *Repo) changedBelow(ctx context.Context, p, sub *place, f file) ([]strin
 // ask asks about the working tree of a place, which is where it lies, whatever
 // its configuration says.
 func (p *place) ask(ctx context.Context, out io.Writer, args ...string) error {
-	return call{dir: p.root, out: out, args: append([]string{"--git-dir=" + p.gits[0], "--work-tree=" + p.root}, args...)}.run(ctx)
+	return call{dir: p.root, out: out, repo: []string{"--git-dir=" + p.gits[0], "--work-tree=" + p.root}, args: args}.run(ctx)
 }
 
 // names are the names that the index knows, and those of files that are

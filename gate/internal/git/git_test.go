@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -18,6 +19,9 @@ func TestMain(m *testing.M) {
 		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
 	} {
 		os.Setenv(name, value)
+	}
+	if os.Getenv(repeat) != "" {
+		makeTrees()
 	}
 	os.Exit(m.Run())
 }
@@ -72,6 +76,9 @@ func (s sandbox) commit(name, text string) string {
 	s.git("commit", "-q", "-m", name)
 	return s.git("rev-parse", "HEAD")
 }
+
+// old is a time before every run.
+func (s sandbox) old() time.Time { return time.Now().Add(-30 * 24 * time.Hour) }
 
 // unset is an environment in which no variable is set.
 func unset(string) string { return "" }

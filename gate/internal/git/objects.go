@@ -68,8 +68,8 @@ func (r *Repo) read(ctx context.Context, p *place, format int, in io.Reader, out
 	if err != nil {
 		return err
 	}
-	return call{dir: vault, env: []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + p.alternates()}, in: in, out: out,
-		args: append([]string{"--git-dir=" + vault}, args...)}.run(ctx)
+	alternates := []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + p.alternates()}
+	return call{dir: vault, repo: []string{"--git-dir=" + vault}, env: alternates, in: in, out: out, args: args}.run(ctx)
 }
 
 // list reads the files of a commit, or those of them that are named. A
@@ -212,10 +212,9 @@ func (r *Repo) fetch(ctx context.Context, p *place, ids []string, more ...string
 		return fmt.Errorf("waiting for another fetch: %w", err)
 	}
 	os.Remove(filepath.Join(vault, "shallow.lock")) // of a fetch that was killed, since the lock is ours
-	args := append([]string{"--git-dir=" + vault, "-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-auto-maintenance", "--recurse-submodules=no", "--stdin"}, more...)
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--stdin"}, more...)
 	return call{
-		dir:  p.dir(vault),
+		dir: p.dir(vault), repo: []string{"--git-dir=" + vault},
 		env:  []string{"GIT_ALLOW_PROTOCOL=https:http:ssh:git:file", "GIT_SSH_COMMAND=ssh -o BatchMode=yes", "GCM_INTERACTIVE=never"},
 		pass: toFetch, limit: 10 * time.Minute, in: strings.NewReader(strings.Join(ids, "\n") + "\n"), args: append(args, "--", url),
 	}.run(ctx)

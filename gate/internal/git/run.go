@@ -29,6 +29,7 @@ var toFetch = []string{
 // A call is one run of git.
 type call struct {
 	dir   string
+	repo  []string // --git-dir and --work-tree; none lets git find the repository from dir
 	env   []string // NAME=value, beside what every call has
 	pass  []string // variables of gate's own, beside what passes to every call
 	in    io.Reader
@@ -48,8 +49,9 @@ func (c call) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	safe := []string{"--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "core.askPass="}
-	cmd := exec.CommandContext(ctx, "git", append(safe, c.args...)...)
+	safe := []string{"--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false",
+		"-c", "core.askPass=", "-c", "fetch.negotiationAlgorithm=noop"}
+	cmd := exec.CommandContext(ctx, "git", slices.Concat(safe, c.repo, c.args)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.WaitDelay = c.dir, c.in, c.out, 5*time.Second
 	cmd.Env = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
 	for _, e := range os.Environ() {
@@ -102,8 +104,7 @@ func (e *Error) Error() string {
 	if msg == "" {
 		msg = e.Err.Error()
 	}
-	i := max(slices.IndexFunc(e.Args, func(a string) bool { return !strings.HasPrefix(a, "--") }), 0)
-	return fmt.Sprintf("git %s: %s", e.Args[i], msg)
+	return fmt.Sprintf("git %s: %s", e.Args[0], msg)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -46,7 +46,7 @@ func (r *Repo) Tree(ctx context.Context, commit string) (Tree, error) {
 		return Tree{}, err
 	}
 	defer func() { lock.Close() }()
-	if !leftovers(r.shelf()) && r.intact(ctx, t.Dir, files) {
+	if !leftovers(r.shelf()) && intact(ctx, t.Dir, files) {
 		return t, os.Chtimes(t.Dir, time.Time{}, time.Now())
 	}
 	lock.Close()
@@ -54,7 +54,7 @@ func (r *Repo) Tree(ctx context.Context, commit string) (Tree, error) {
 		return Tree{}, err
 	}
 	sweep(r.shelf(), t.Dir)
-	if !r.intact(ctx, t.Dir, files) {
+	if !intact(ctx, t.Dir, files) {
 		err = r.makeTree(ctx, t, files)
 	}
 	if err == nil {
@@ -134,15 +134,18 @@ func harmless(path string) bool {
 }
 
 // intact reports whether a folder holds these files and no other.
-func (r *Repo) intact(ctx context.Context, dir string, files []file) bool {
-	found := 0
-	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			found++
+func intact(ctx context.Context, dir string, files []file) bool {
+	known := map[string]bool{}
+	for _, f := range files {
+		known[filepath.Join(dir, f.path)] = true
+	}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !known[path] {
+			err = fmt.Errorf("%q is not of the commit", path)
 		}
 		return err
 	})
-	return err == nil && found == len(files) && len(differing(ctx, dir, files)) == 0 && ctx.Err() == nil
+	return err == nil && len(differing(ctx, dir, files)) == 0 && ctx.Err() == nil
 }
 
 // makeTree writes the files into a folder of another name, so that no run sees
