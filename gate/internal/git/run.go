@@ -49,7 +49,7 @@ func (c call) run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	safe := []string{"--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false",
+	safe := []string{"--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "core.ignoreCase=false",
 		"-c", "core.askPass=", "-c", "fetch.negotiationAlgorithm=noop"}
 	cmd := exec.CommandContext(ctx, "git", slices.Concat(safe, c.repo, c.args)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.WaitDelay = c.dir, c.in, c.out, 5*time.Second
