@@ -38,7 +38,7 @@ func Open(ctx context.Context, dir, cache string) (*Repo, error) {
 	}
 	lines := strings.Split(out, "\n")
 	if len(lines) != 3 {
-		return nil, fmt.Errorf("the repository's folder has a line break in its name: %q", out)
+		return nil, fmt.Errorf("git names the folders of the repository as %q: a name has a line break, or git is older than 2.31", out)
 	}
 	return &Repo{Root: lines[0], own: place{root: lines[0], gits: lines[1:]}, cache: cache}, nil
 }
