@@ -19,9 +19,10 @@ func checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "build the kernels, collect the evidence that is missing, and judge it",
 		ArgsUsage: "[KERNEL…]",
-		Description: "Compares the working tree with the base: the merge-base with the default branch, or the commit\n" +
-			"that --base names. Kernels whose machine code and host code are the base's are not measured again;\n" +
-			"on a machine without a GPU, recorded evidence is judged.\n\n" +
+		Description: "Compares the working tree with the base: the merge-base with the revision that --base names, else\n" +
+			"with the branch that the pull request goes to, else with the default branch. Kernels whose machine\n" +
+			"code and host code are the base's are not measured again; on a machine without a GPU, recorded\n" +
+			"evidence is judged.\n\n" +
 			"Exit status: 0 pass, 1 a policy is broken, 2 usage or an invalid file, 3 a tool failed, 4 inconclusive.",
 		Flags: append(append(commonFlags(), outputFlags()...),
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the questions, what would answer each, and about how many GPU seconds that takes"}),
