@@ -36,7 +36,6 @@ func Run(ctx context.Context, o check.Options, rounds int) (*verdict.Calibration
 	if err != nil {
 		return nil, err
 	}
-	defer p.Close()
 	subjects, _, err := p.Build(ctx)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,6 @@ func Run(ctx context.Context, o Options) (*verdict.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.project.Close()
 	broke := r.measure(ctx)
 	if status, _ := exit.Of(broke); broke != nil && (ctx.Err() != nil || status == exit.Usage) {
 		return nil, broke
@@ -92,7 +91,6 @@ func Preview(ctx context.Context, o Options) (plan.Preview, error) {
 	if err != nil {
 		return plan.Preview{}, err
 	}
-	defer r.project.Close()
 	return r.asked.Preview(r.ledger), nil
 }
 
@@ -107,11 +105,7 @@ func open(ctx context.Context, o Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{Options: o, project: p}
-	if err := r.ask(ctx); err != nil {
-		p.Close()
-		return nil, err
-	}
-	return r, nil
+	return r, r.ask(ctx)
 }
 
 func (r *run) ask(ctx context.Context) error {

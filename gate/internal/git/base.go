@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 // A Base is the commit that a change is compared with.
@@ -47,6 +49,9 @@ func (r *Repo) Base(ctx context.Context, revision string, env func(string) strin
 			return Base{}, err
 		}
 		return Base{Commit: merge, How: "merge-base with " + short(name)}, nil
+	}
+	if revision != "" {
+		return Base{}, exit.Usagef(none.Hint, "%s", none.Msg) // the user's mistake, and not the repository's state
 	}
 	return Base{}, r.shallow(ctx, none)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 func TestMain(m *testing.M) {
@@ -153,9 +155,8 @@ func TestNoSuchRevision(t *testing.T) {
 	s.commit("a", "1")
 	r := s.open()
 	for _, revision := range []string{"none", "-x", "--help", "--output=/tmp/x", "--all", "a b", "HEAD..HEAD", "HEAD^{tree}", "main\nmain", "HEAD:a"} {
-		var none *NoBaseError
 		got, err := r.Base(context.Background(), revision, unset)
-		if !errors.As(err, &none) || none.Hint == "" || !strings.Contains(none.Msg, "there is no revision") {
+		if status, hint := exit.Of(err); status != exit.Usage || hint == "" || !strings.Contains(err.Error(), "there is no revision") {
 			t.Errorf("%q: %+v, %v", revision, got, err)
 		}
 	}

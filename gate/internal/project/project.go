@@ -58,24 +58,16 @@ type Project struct {
 	head, base []*manifest.Kernel
 	baseRoot   string                      // equal to Root when nothing differs
 	references map[string]*manifest.Kernel // what rules with relative_to name
-	close      func()
 }
 
 // Open reads both sides and finds the tools to build them.
 func Open(ctx context.Context, o Options) (*Project, error) {
-	p := &Project{options: o, Made: &build.Set{}, close: func() {}}
+	p := &Project{options: o, Made: &build.Set{}}
 	if err := p.read(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.tools(ctx); err != nil {
-		p.Close()
-		return nil, err
-	}
-	return p, nil
+	return p, p.tools(ctx)
 }
-
-// Close removes what was made to read the base.
-func (p *Project) Close() { p.close() }
 
 func (p *Project) tools(ctx context.Context) (err error) {
 	o := p.options
@@ -114,7 +106,6 @@ func (p *Project) read(ctx context.Context) error {
 	if repo == nil {
 		p.NoBase, p.baseRoot = "--base none was given", p.Root
 	} else if err := p.openBase(ctx, repo, name); err != nil {
-		p.Close()
 		return err
 	}
 	if len(p.head) < all {
