@@ -16,7 +16,7 @@ func (p *parser) message(t tag, body []byte) error {
 	if text == "" {
 		return nil
 	}
-	d := Diagnostic{Severity: t.severity, Source: t.source, Line: p.line, Repeats: 1}
+	d := Diagnostic{Severity: t.severity, Source: t.source, Place: t.place, Line: p.line, Repeats: 1}
 	d.Code, d.Text = cutCode(text)
 	d.classify()
 	if t.severity == SeverityError || t.severity == SeverityFatal {

@@ -29,7 +29,7 @@ func render(log *Log) string {
 	for _, list := range [][]Diagnostic{log.Advisories, log.Warnings, log.Errors, log.Notes} {
 		for _, d := range list {
 			fmt.Fprintf(&b, "%s %s %s %s line %d ×%d key %q stack %v spills %v %v limit %v: %s\n", d.Source, d.Severity, d.Kind, d.Code,
-				d.Line, d.Repeats, d.Key, d.StackBytes, d.SpillStoreBytes, d.SpillLoadBytes, d.RegisterLimit, d.Text)
+				d.Line, d.Repeats, d.Key, d.StackBytes, d.SpillStoreBytes, d.SpillLoadBytes, d.RegisterLimit, strings.TrimLeft(d.Place+": ", ": ")+d.Text)
 		}
 	}
 	return b.String()

@@ -175,6 +175,7 @@ type Diagnostic struct {
 	Text     string // the message without tool, severity and code
 	Function string // that the message names, or empty
 	Key      string // Function as [Key] normalises it
+	Place    string // in the assembly, of the first: "k.ptx, line 894", or empty
 	Line     int    // of the first
 	Repeats  int    // how often it was printed, at least 1
 

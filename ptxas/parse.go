@@ -204,7 +204,7 @@ func (p *parser) info(source Source, body []byte, torn bool) error {
 	if torn && isCut(body) {
 		return p.syntaxError("the text ends inside a line", "")
 	}
-	return p.message(tag{source, SeverityInfo}, body)
+	return p.message(tag{source: source, severity: SeverityInfo}, body)
 }
 
 // isCut reports whether a body is the beginning of a record.

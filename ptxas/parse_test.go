@@ -295,6 +295,8 @@ func TestDiagnostics(t *testing.T) {
 		{"ptxas error   : Entry function 'f' with max regcount of 64 calls function 'g' with regcount of 255", KindCalleeRegisters, "f", failures, limit, known(64)},
 		{"ptxas fatal   : (C7602) Insufficient registers (128) to compile instruction at line 1582 in function f. Try to compile with register target of 154 or higher.", KindRegisterAllocation, "f", failures, nil, Count{}},
 		{"ptxas fatal   : Ptx assembly aborted due to errors", KindAborted, "", failures, nil, Count{}},
+		{"ptxas /tmp/a b.ptx, line 894; warning : Double is not supported. Demoting to float", KindOther, "", warnings, nil, Count{}},
+		{"E0101 cc:49] ptxas exited with code 65280, output: ptxas application ptx input, line 9; fatal   : Unsupported .version 8.4", KindOther, "", failures, nil, Count{}},
 		{"nvlink info    : Function 'f' has address taken but no possible call to it", KindOther, "", notes, nil, Count{}},
 	} {
 		log := parseString(t, c.line+"\n"+block+c.line+"\n")

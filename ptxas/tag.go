@@ -6,6 +6,7 @@ import "bytes"
 type tag struct {
 	source   Source
 	severity Severity // empty for the continuation tag "ptxas         ."
+	place    string   // "k.ptx, line 894" of "ptxas k.ptx, line 894; error   :"
 }
 
 var (
@@ -20,7 +21,7 @@ var (
 // the driver's linker is too weak a mark for that and is not found here.
 func findTag(line []byte) (tag, []byte, bool) {
 	if bytes.HasPrefix(line, commonTag) {
-		return tag{SourcePtxas, SeverityInfo}, trimLeft(line[len(commonTag):]), true
+		return tag{source: SourcePtxas, severity: SeverityInfo}, trimLeft(line[len(commonTag):]), true
 	}
 	p, n := bytes.Index(line, wordPtxas), bytes.Index(line, wordNvlink)
 	for p >= 0 || n >= 0 {
@@ -29,7 +30,10 @@ func findTag(line []byte) (tag, []byte, bool) {
 			source, at, size = SourceNvlink, n, len(wordNvlink)
 		}
 		if severity, body, ok := severityAt(line[at+size:]); ok {
-			return tag{source, severity}, body, true
+			return tag{source: source, severity: severity}, body, true
+		}
+		if t, body, ok := placedTag(source, line[at+size:]); ok {
+			return t, body, true
 		}
 		if source == SourcePtxas {
 			p = indexFrom(line, wordPtxas, at+size)
@@ -45,6 +49,27 @@ func indexFrom(line, word []byte, from int) int {
 		return from + i
 	}
 	return -1
+}
+
+var (
+	wordLine  = []byte(", line ")
+	wordPlace = []byte("; ")
+)
+
+// placedTag reads " k.ptx, line 894; warning : ", with which ptxas begins a
+// message about one line of its input. The name of the input can hold blanks.
+func placedTag(source Source, s []byte) (tag, []byte, bool) {
+	place := trimLeft(s)
+	i := bytes.Index(place, wordLine)
+	if i <= 0 || len(place) == len(s) || bytes.Contains(place[:i], []byte(source)) {
+		return tag{}, nil, false
+	}
+	_, rest, ok := cutInt(place[i+len(wordLine):])
+	if !ok || !bytes.HasPrefix(rest, wordPlace) {
+		return tag{}, nil, false
+	}
+	severity, body, ok := severityAt(rest[1:])
+	return tag{source, severity, shorten(string(place[:len(place)-len(rest)]))}, body, ok && severity != ""
 }
 
 // severityAt reads " info    : " behind the name of a tool.

@@ -28,6 +28,13 @@ for arch in 75 80 86 87 88 89 90 100 103 110 120 121; do
   sed "s/^\.target.*/.target sm_$arch/" limits.ptx >"$objects/limits.ptx"
   (cd "$objects" && "$bin/ptxas" -v "-arch=sm_$arch" limits.ptx -o limits.cubin) >"$out/limits.sm_$arch.log" 2>&1
 done
+assemble() { # log, what sed does to deprecated.ptx
+  sed "$2" deprecated.ptx >"$objects/k.ptx"
+  (cd "$objects" && "$bin/ptxas" -v -arch=sm_75 k.ptx -o k.cubin) >"$out/$1" 2>&1 || true
+}
+assemble deprecated.log ""
+assemble broken.log "s/%r2/%q/"
+assemble newer.log "s/^.version.*/.version 99.0/"
 compile multi.log m.o -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -c kernels.cu
 compile maxrregcount.log r.o -arch=sm_90 -maxrregcount=24 -Xptxas --warn-on-spills,--warn-on-local-memory-usage -c kernels.cu
 compile occupancy_sweep.log s.o -O3 -arch=sm_90 -c occupancy_sweep.cu
