@@ -27,7 +27,10 @@ func cutWord(s []byte, word string) ([]byte, bool) {
 }
 
 // A frame is the line of stack and spill figures.
-type frame struct{ stack, stores, loads int64 }
+type frame struct {
+	stack         int64
+	stores, loads Count
+}
 
 // parseFrame reads "16 bytes stack frame, 8 bytes spill stores, 8 bytes spill
 // loads".
@@ -35,11 +38,26 @@ func parseFrame(s []byte) (f frame, ok bool) {
 	if f.stack, s, ok = cutFigure(s, " bytes stack frame, "); !ok {
 		return f, false
 	}
-	if f.stores, s, ok = cutFigure(s, " bytes spill stores, "); !ok {
+	if f.stores, s, ok = cutSpill(s, " bytes spill stores, "); !ok {
 		return f, false
 	}
-	f.loads, s, ok = cutFigure(s, " bytes spill loads")
+	f.loads, s, ok = cutSpill(s, " bytes spill loads")
 	return f, ok && len(trimTail(s)) == 0
+}
+
+// cutSpill reads a figure that can be negative: where registers are spilled to
+// shared memory, ptxas takes more off than it had counted. How much is spilled
+// is not known then.
+func cutSpill(s []byte, unit string) (Count, []byte, bool) {
+	digits, negative := cutWord(s, "-")
+	n, rest, ok := cutFigure(digits, unit)
+	if !ok || (negative && n == 0) {
+		return Count{}, s, false
+	}
+	if negative {
+		return Count{}, rest, true
+	}
+	return known(n), rest, true
 }
 
 func cutFigure(s []byte, unit string) (int64, []byte, bool) {

@@ -64,7 +64,7 @@ type Entry struct {
 	SharedBytes          Count // static shared memory, without what the driver reserves
 	StackBytes           Count // stack frame of the entry itself; the linkers do not print it
 	CumulativeStackBytes Count // of the entry and the deepest chain of calls; the linkers' "stack"; ptxas prints it only when it is not zero and can be determined
-	SpillStoreBytes      Count // of the entry itself, without callees
+	SpillStoreBytes      Count // of the entry itself, without callees; unknown when ptxas prints a negative figure
 	SpillLoadBytes       Count
 	LocalBytes           Count
 	Textures             Count

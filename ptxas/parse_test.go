@@ -95,6 +95,28 @@ func TestUsedFields(t *testing.T) {
 	}
 }
 
+// TestNegativeSpills: ptxas prints them for kernels that spill to shared memory.
+// They are no reason to refuse the log, and no figure either.
+func TestNegativeSpills(t *testing.T) {
+	const frame = "    12624 bytes stack frame, -56 bytes spill stores, 60 bytes spill loads\n"
+	const used = "ptxas info    : Used 64 registers, used 0 barriers, 12624 bytes cumulative stack size, 7168 bytes smem\n"
+	callee := strings.Replace(propsLine, "for k", "for f", 1) + frame
+	log := parseString(t, entryLine+propsLine+frame+used+timeLine+callee+block)
+	e := log.Entries[0]
+	if e.StackBytes != known(12624) || e.SpillStoreBytes.Known || e.SpillLoadBytes != known(60) || e.SharedBytes != known(7168) {
+		t.Errorf("got %+v", e)
+	}
+	if e.SpillBytes().Known || e.CalleeSpillBytes().Known || len(log.Entries) != 2 {
+		t.Errorf("sums with a part that is not known: %v %v", e.SpillBytes(), e.CalleeSpillBytes())
+	}
+	for _, frame := range []string{"-1 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", "0 bytes stack frame, -0 bytes spill stores, 0 bytes spill loads",
+		"0 bytes stack frame, --4 bytes spill stores, 0 bytes spill loads", "0 bytes stack frame, 4 bytes spill stores, - 4 bytes spill loads"} {
+		if _, err := Parse(strings.NewReader(entryLine+propsLine+"    "+frame+"\n"+usedLine), "log"); err == nil {
+			t.Errorf("%s: no error", frame)
+		}
+	}
+}
+
 // TestTornEnd: a last line without its end may have lost fields.
 func TestTornEnd(t *testing.T) {
 	log := parseString(t, entryLine+propsLine+frameLine+"ptxas info    : Used 40 registers, used 1 barriers")

@@ -173,7 +173,7 @@ func (p *parser) figures(f frame) error {
 	if e.StackBytes.Known {
 		return p.scrambled("properties of " + shorten(e.Name) + " are there twice")
 	}
-	e.StackBytes, e.SpillStoreBytes, e.SpillLoadBytes = known(f.stack), known(f.stores), known(f.loads)
+	e.StackBytes, e.SpillStoreBytes, e.SpillLoadBytes = known(f.stack), f.stores, f.loads
 	p.apart = false
 	return nil
 }
@@ -186,7 +186,7 @@ func (p *parser) function(t target, f frame) error {
 	}
 	fn := Function{
 		Name: t.name, Key: t.key.name, Line: t.line,
-		StackBytes: known(f.stack), SpillStoreBytes: known(f.stores), SpillLoadBytes: known(f.loads),
+		StackBytes: known(f.stack), SpillStoreBytes: f.stores, SpillLoadBytes: f.loads,
 	}
 	owner := p.open
 	if owner < 0 {
