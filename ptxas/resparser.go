@@ -16,6 +16,7 @@ type resourceParser struct {
 	pending  bool                  // the last record waits for its figures
 	inside   bool                  // "Resource usage:" was seen since the last section began
 	sections int                   // how many "Resource usage:" were seen
+	loose    []byte                // name of the function that the line before named outside a section
 }
 
 // A resourceRecord is a function as it is read. A ResourceFunction is larger
@@ -54,7 +55,7 @@ func (p *resourceParser) parseLine(line []byte, torn bool) error {
 		return p.settled()
 	}
 	if !p.inside {
-		return nil
+		return p.outside(line, torn)
 	}
 	if rest, ok := cutWord(line, "Function "); ok {
 		return p.function(rest)
@@ -63,6 +64,28 @@ func (p *resourceParser) parseLine(line []byte, torn bool) error {
 		return p.figures(line, torn)
 	}
 	return nil
+}
+
+// outside handles a line before "Resource usage:". Texts are passed on without
+// that heading; a line of figures right after a function's begins the section,
+// since other programs print lines like one of the two.
+func (p *resourceParser) outside(line []byte, torn bool) error {
+	name := p.loose
+	p.loose = p.loose[:0]
+	if rest, ok := cutWord(line, "Function "); ok && rest[len(rest)-1] == ':' {
+		p.loose = append(p.loose, rest...)
+	}
+	if _, ok := cutWord(line, "REG:"); !ok || len(name) == 0 {
+		return nil
+	}
+	p.inside, p.used = true, true
+	p.line-- // of the function
+	err := p.function(name)
+	p.line++
+	if err != nil {
+		return err
+	}
+	return p.figures(line, torn)
 }
 
 // begin begins a section. Without a line of its own it does not have the

@@ -68,7 +68,9 @@ func TestResourceUsageRefused(t *testing.T) {
 		{"empty", "", "u: no resource usage: want the output of cuobjdump -res-usage"},
 		{"other text", block, "u: no resource usage"},
 		{"no function", head + " Common:\n  GLOBAL:0\n", "u: no kernel"},
-		{"function outside", function + figures, "u: no resource usage"},
+		{"function outside", function + "\n" + figures, "u: no resource usage"},
+		{"no heading, no figures", function + figures + function, "u:4: function k (line 3) has no figures"},
+		{"no heading, figures cut off", function + "  REG:48 STA", `u:2: unreadable field "STA"`},
 		{"no figures", head + function, "u:4: function k (line 3) has no figures"},
 		{"two functions", head + function + function, "u:4: function k (line 3) has no figures"},
 		{"next section", head + function + "Fatbin elf code:\n", "u:4: function k (line 3) has no figures"},
@@ -91,6 +93,12 @@ func TestResourceUsageRefused(t *testing.T) {
 		var none *NoEntriesError
 		if errors.As(err, &none) && none.Hint() == "" {
 			t.Errorf("%s: no hint", c.name)
+		}
+	}
+	for _, text := range []string{function + figures + function + figures, "noise\n Function f:\nREG 3\n" + function + figures + head + function + figures} {
+		usage, err := ParseResourceUsage(strings.NewReader("arch = sm_80\n"+text), "u")
+		if err != nil || len(usage.Functions) != 2 || usage.Functions[0].Name != "k" || usage.Functions[0].Arch != "sm_80" || usage.Functions[0].Registers != known(48) {
+			t.Errorf("without heading: %+v, %v", usage, err)
 		}
 	}
 	usage, err := ParseResourceUsage(strings.NewReader(head+function+"  REG:48 TENSOR:7 SHARED:2048\n"), "u")
