@@ -17,14 +17,16 @@ func TestNameKey(t *testing.T) {
 		"_ZN50_INTERNAL_28_cuda_equi_compute_30_cpp1_ii_1f510c1d9atomicAddEPjj": "_ZN_INTERNAL_9atomicAddEPjj",
 		"_INTERNAL_0f1a2b3c_7_main_cu_9e8d7c6b_4242::f(int)":                    "_INTERNAL_::f(int)",
 		"__nv_static_44__0f1a2b3c_7_main_cu_9e8d7c6b__Z1fi":                     "__nv_static__Z1fi",
-		"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv":                         "_ZN3cubCUBEmptyKernelIvEEvv",
-		"cub::CUB_200802_SM_900::EmptyKernel()":                                 "cub::CUB::EmptyKernel()",
-		"cub::CUB_200200_700_750_800_NS::EmptyKernel()":                         "cub::CUB::EmptyKernel()",
-		"thrust::THRUST_200802_SM_900_NS::f()":                                  "thrust::THRUST::f()",
+		"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv":                         "_ZN3cub_VEmptyKernelIvEEvv",
+		"cub::CUB_200802_SM_900::EmptyKernel()":                                 "cub::_V::EmptyKernel()",
+		"cub::CUB_200200_700_750_800_NS::EmptyKernel()":                         "cub::_V::EmptyKernel()",
+		"_ZN3cub21_V_300500_SM_900_120011EmptyKernelIvEEvv":                     "_ZN3cub_VEmptyKernelIvEEvv",
+		"cub::_V_300500_SM_900_1200::EmptyKernel()":                             "cub::_V::EmptyKernel()",
+		"thrust::THRUST_200802_SM_900_NS::f()":                                  "thrust::_V::f()",
 		"copy_blocked[v1,cw51cXTLSUwv1sDUaKthr](Array<long long, 1>)":           "copy_blocked(Array<long long, 1>)",
 		"set_cache__FILE_ClimaAtmos_jl_src_cache_microphysics_cache_jl_L992":    "set_cache",
 		"$1":                        "$1",
-		"cub::CUB_200802_SM_900(x)": "cub::CUB(x)",
+		"cub::CUB_200802_SM_900(x)": "cub::_V(x)",
 	} {
 		if got := NameKey(name); got != want {
 			t.Errorf("NameKey(%q) = %q, want %q", name, got, want)

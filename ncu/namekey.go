@@ -18,9 +18,11 @@ var unstable = []struct {
 	{"_GLOBAL__N__", regexp.MustCompile(`\d*_GLOBAL__N__[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:_\d+)?`), "_GLOBAL__N_"},
 	{"_INTERNAL_", regexp.MustCompile(`\d*_INTERNAL_(?:[0-9a-f]{8}_)?\d+_\w+?_[0-9a-f]{8}(?:_\d+)?`), "_INTERNAL_"},
 	{"__nv_static_", regexp.MustCompile(`__nv_static_\d+__[0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:_\d+)?_`), "__nv_static_"},
-	// CUB and Thrust put their version and the list of architectures into a namespace.
-	{"CUB_", regexp.MustCompile(`\d*CUB_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "CUB"},
-	{"THRUST_", regexp.MustCompile(`\d*THRUST_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "THRUST"},
+	// CUB and Thrust put their version and the list of architectures into a
+	// namespace, from CCCL 3.5 on one of the same name in both.
+	{"CUB_", regexp.MustCompile(`\d*CUB_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "_V"},
+	{"THRUST_", regexp.MustCompile(`\d*THRUST_\d{6}(?:_SM)?(?:_\d+)*(?:_NS)?`), "_V"},
+	{"_V_", regexp.MustCompile(`\d*_V_\d{6}_SM(?:_\d+)+(?:_NS)?`), "_V"},
 	// The compiler numbers clones of a function.
 	{"$", regexp.MustCompile(`\$\d+`), ""},
 	// Numba appends a counter and the encoded compile options.

@@ -74,7 +74,7 @@ func ExampleKey() {
 	fmt.Println(ptxas.Key("forward_tile$83"))
 	// Output:
 	// _ZN25_GLOBAL__N__10_kernels_cu9anonymousEPfi
-	// _ZN3cub3CUB11EmptyKernelIvEEvv
+	// _ZN3cub2_V11EmptyKernelIvEEvv
 	// forward_tile
 }
 

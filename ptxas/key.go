@@ -14,7 +14,8 @@ import (
 //     and __nv_static_<n>__<hash>_<n>_<file>_<...>; the name of the file stays, without
 //     the process number that older compilers put before it;
 //   - version and architecture list of the inline namespace of CUB and Thrust
-//     (CUB_200802_SM_900);
+//     (CUB_200802_SM_900, THRUST_200802_SM_900_NS; _V_300500_SM_900 from CCCL 3.5
+//     on), which all become _V;
 //   - device and inode number in clang's __omp_offloading_<dev>_<ino>_.
 //
 // Lengths of mangled identifiers are corrected, so that a Key can be demangled.
@@ -121,7 +122,7 @@ func normaliseOffload(s string) string {
 }
 
 // markers begin the identifiers that normaliseIdentifiers rewrites.
-var markers = []string{"_GLOBAL__N__", "_INTERNAL_", "CUB_", "THRUST_"}
+var markers = []string{"_GLOBAL__N__", "_INTERNAL_", "CUB_", "THRUST_", "_V_"}
 
 // normaliseIdentifiers rewrites length-prefixed identifiers of a mangled name.
 func normaliseIdentifiers(s string) string {
@@ -187,14 +188,14 @@ func shortIdentifier(id string) string {
 			return id
 		}
 	}
-	for _, m := range []string{"CUB", "THRUST"} {
-		rest, ok := strings.CutPrefix(id, m+"_")
+	for _, m := range []string{"CUB_", "THRUST_", "_V_"} {
+		rest, ok := strings.CutPrefix(id, m)
 		if !ok {
 			continue
 		}
 		version, archs, ok := strings.Cut(rest, "_SM")
 		if ok && allDigits(version) && archList(archs) {
-			return m
+			return "_V"
 		}
 	}
 	return id

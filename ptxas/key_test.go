@@ -19,9 +19,11 @@ func TestKey(t *testing.T) {
 		{"__nv_static_27__14_coords_cpp1_ii_7126c51d_const_param", "__nv_static_14_coords_cpp1_ii_const_param"},
 		{"__nv_static_32__f71ea252_10_library_cu_2f7c023e__Z9unrelatedPf", "__nv_static_10_library_cu__Z9unrelatedPf"},
 		{"__nv_static_25__3c193e71_4_a_cu__Z3locfi__Z5kstatPf", "__nv_static_4_a_cu__Z5kstatPf"},
-		{"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv", "_ZN3cub3CUB11EmptyKernelIvEEvv"},
-		{"_ZN3cub25CUB_300001_SM_800_900_10011EmptyKernelIvEEvv", "_ZN3cub3CUB11EmptyKernelIvEEvv"},
-		{"_ZN6thrust23THRUST_200802_SM_900_NS8cuda_cubE", "_ZN6thrust6THRUST8cuda_cubE"},
+		{"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv", "_ZN3cub2_V11EmptyKernelIvEEvv"},
+		{"_ZN3cub25CUB_300001_SM_800_900_10011EmptyKernelIvEEvv", "_ZN3cub2_V11EmptyKernelIvEEvv"},
+		{"_ZN6thrust23THRUST_200802_SM_900_NS8cuda_cubE", "_ZN6thrust2_V8cuda_cubE"},
+		{"_ZN3cub21_V_300500_SM_900_120011EmptyKernelIvEEvv", "_ZN3cub2_V11EmptyKernelIvEEvv"},
+		{"_ZN3fooE10_V_1_SM_x", "_ZN3fooE10_V_1_SM_x"},
 		{"__omp_offloading_10305_40788d_main_l23", "__omp_offloading__main_l23"},
 		{"_ZN3fooE5CUB_xv", "_ZN3fooE5CUB_xv"},
 		{"_Z99CUB_1_SM_9", "_Z99CUB_1_SM_9"},
@@ -41,6 +43,7 @@ func TestKeyAcrossBuilds(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"_ZN43_GLOBAL__N__04cf063f_10_kernels_cu_5fca777a9anonymousEPfi", "_ZN43_GLOBAL__N__864febaa_10_kernels_cu_5176ac7d9anonymousEPfi"},
 		{"_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv", "_ZN3cub17CUB_300001_SM_75011EmptyKernelIvEEvv"},
+		{"_ZN3cub17CUB_300001_SM_90011EmptyKernelIvEEvv", "_ZN3cub21_V_300500_SM_900_120011EmptyKernelIvEEvv"},
 		{"_ZN2cv82_GLOBAL__N__58_tmpxft_00003916_00000000_9_add_weighted_compute_61_cpp1_ii_71482d891fEv", "_ZN2cv82_GLOBAL__N__58_tmpxft_00009999_00000000_9_add_weighted_compute_61_cpp1_ii_71482d891fEv"},
 		{"__nv_static_25__3c193e71_4_a_cu__Z3locfi__Z5kstatPf", "__nv_static_25__00000000_4_a_cu_deadbeef__Z5kstatPf"},
 	} {
