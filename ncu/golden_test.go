@@ -159,6 +159,8 @@ var recordings = map[string]string{
 	"dsocr-rtx50-k0003.sol.csv":                       "llm-perf-opt/rtx50-k0003.sol.csv",
 	"h200-2025.3.1/metrics.csv":                       "h200-2025.3.1/metrics.csv",
 	"h200-2025.3.1/raw-full.csv":                      "h200-2025.3.1/raw-full.csv.gz",
+	"h200-2025.3.1/units-auto.csv":                    "h200-2025.3.1/units-auto.csv",
+	"h200-2025.3.1/units-base.csv":                    "h200-2025.3.1/units-base.csv",
 	"josiahls-gtx1660ti-2022.4.ncu-rep":               "",
 	"lashi-4090-readWriteOffset_ca.csv":               "",
 	"lashi-4090-reduceInteger.csv":                    "",
@@ -169,6 +171,9 @@ var recordings = map[string]string{
 	"siglip-b200-baseline.raw.csv":                    "",
 	"superbench-cublaslt-b200.details.csv":            "superbench/cublaslt-b200.details.csv",
 }
+
+// madeHere is the number of recordings that only this folder has.
+const madeHere = 2
 
 // TestDigests compares counts and a digest of everything that was read. A
 // recording that is neither here nor in GATE_CORPUS is passed over.
@@ -231,8 +236,8 @@ func TestEveryRecording(t *testing.T) {
 		seen++
 		return err
 	})
-	if err != nil || seen != len(recordings)+1 {
-		t.Errorf("%d recordings, want %d; %v", seen, len(recordings)+1, err)
+	if want := len(recordings) - madeHere + 1; err != nil || seen != want {
+		t.Errorf("%d recordings, want %d; %v", seen, want, err)
 	}
 }
 

@@ -27,7 +27,7 @@ var oracleUnits = map[string]struct {
 	"Kbyte": {"byte", "1e3"}, "Mbyte": {"byte", "1e6"}, "Gbyte": {"byte", "1e9"},
 	"Kbyte/s": {"byte/s", "1e3"}, "Mbyte/s": {"byte/s", "1e6"}, "Gbyte/s": {"byte/s", "1e9"}, "Tbyte/s": {"byte/s", "1e12"},
 	"byte/second": {"byte/s", "1"}, "Kbyte/block": {"byte/block", "1e3"}, "Kbyte/cycle": {"byte/cycle", "1e3"},
-	"%/Kbyte": {"%/byte", "1e-3"}, "sector/ns": {"sector/s", "1e9"}, "sector/ms": {"sector/s", "1e3"},
+	"%/Kbyte": {"%/byte", "1e3"}, "sector/ns": {"sector/s", "1e9"}, "sector/us": {"sector/s", "1e6"}, "sector/ms": {"sector/s", "1e3"}, "Mhz": {"hz", "1e6"},
 }
 
 // oracleCell is a cell as encoding/csv and exact arithmetic read it.

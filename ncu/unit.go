@@ -45,7 +45,12 @@ func baseUnit(printed string) unit {
 		return unit{base + "/s", exp + 9 - power}
 	}
 	den, power := scaledNoun(den)
-	return unit{base + "/" + den, exp - power}
+	if exp != 0 && power != 0 {
+		return unit{printed, 0} // never seen, and without a known meaning
+	}
+	// ncu divides the value and puts the prefix on the noun that can carry one,
+	// although it stands in the denominator: 2,614 %/byte is 2.614 %/Kbyte.
+	return unit{base + "/" + den, exp + power}
 }
 
 // plainUnits holds the commonest units that need no work.
