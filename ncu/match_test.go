@@ -3,15 +3,19 @@ package ncu
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
 func TestNameKey(t *testing.T) {
 	for name, want := range map[string]string{
-		"saxpy(int, float *)":    "saxpy(int, float *)",
-		"void  k<(int)3>(T1)":    "void k<(int)3>(T1)",
-		"kernel$83":              "kernel",
-		"nvfuser_f0_c1_r0_g0(x)": "nvfuser_f0_c1_r0_g0(x)",
+		"saxpy(int, float *)":                                "saxpy(int, float *)",
+		"void  k<(int)3>(T1)":                                "void k<3>(T1)",
+		"k<float, (ns::E<(int)3>::M)1,(bool)0>(const int *)": "k<float, 1,0>(const int *)",
+		"k<(a)b, (c), (d>(int)":                              "k<(a)b, (c), (d>(int)",
+		"f(int (3))":                                         "f(int (3))",
+		"kernel$83":                                          "kernel",
+		"nvfuser_f0_c1_r0_g0(x)":                             "nvfuser_f0_c1_r0_g0(x)",
 		"_ZN43_GLOBAL__N__864febaa_10_kernels_cu_5176ac7d6kernelEv":             "_ZN_GLOBAL__N_6kernelEv",
 		"_GLOBAL__N__864febaa_10_kernels_cu_5176ac7d_12::kernel()":              "_GLOBAL__N_::kernel()",
 		"_ZN50_INTERNAL_28_cuda_equi_compute_30_cpp1_ii_1f510c1d9atomicAddEPjj": "_ZN_INTERNAL_9atomicAddEPjj",
@@ -34,6 +38,27 @@ func TestNameKey(t *testing.T) {
 		if again := NameKey(NameKey(name)); again != want && name[0] != '$' {
 			t.Errorf("NameKey twice of %q = %q", name, again)
 		}
+	}
+}
+
+// TestNameKeyAcrossReleases: the same kernels in a report, whose names are those
+// of the compiler, and in the CSV that ncu 2025.3.1 prints of it.
+func TestNameKeyAcrossReleases(t *testing.T) {
+	for report, csv := range map[string]string{
+		"void t<(int)3, (bool)1, (Mode)1, (unsigned int)7, (char)99>(float *)":     "void t<3, 1, 1, 7, 99>(float *)",
+		"void t<(int)-4, (bool)0, (Mode)0, (unsigned int)8, (char)100>(float *)":   "void t<(int)-4, 0, 0, 8, 100>(float *)",
+		"void v<(long long)-5, (const int *)0>(float *)":                           "void v<(long long)-5, 0>(float *)",
+		"void reduceCompleteUnroll<(unsigned int)512>(int *, int *, unsigned int)": "void reduceCompleteUnroll<512>(int *, int *, unsigned int)",
+	} {
+		if a, b := NameKey(report), NameKey(csv); a != b {
+			t.Errorf("%q and %q", a, b)
+		}
+	}
+	if NameKey("k<(int)3>()") == NameKey("k<(int)-3>()") {
+		t.Error("two numbers have one key")
+	}
+	if deep := "k<" + strings.Repeat("(", 1<<20); NameKey(deep) != deep {
+		t.Error("open parentheses are changed")
 	}
 }
 

@@ -31,12 +31,13 @@ var unstable = []struct {
 	{"_FILE_", regexp.MustCompile(`__FILE_\w+_L\d+`), ""},
 }
 
-// NameKey returns the part of a kernel's name that survives a rebuild: hashes,
-// clone numbers, version namespaces and source lines are taken out and runs of
-// white space become one space. Different kernels can share a key; Match keeps
-// them apart by order.
+// NameKey returns the part of a kernel's name that survives a rebuild and a new
+// release of ncu: hashes, clone numbers, version namespaces and source lines are
+// taken out, runs of white space become one space, and the types in front of
+// numbers in template arguments, of which newer releases print fewer, are left
+// out. Different kernels can share a key; Match keeps them apart by order.
 func NameKey(kernel string) string {
-	key := strings.Join(strings.Fields(kernel), " ")
+	key := dropCasts(strings.Join(strings.Fields(kernel), " "))
 	for _, u := range unstable {
 		if strings.Contains(key, u.mark) {
 			key = u.pattern.ReplaceAllString(key, u.with)
@@ -46,4 +47,47 @@ func NameKey(kernel string) string {
 		return kernel
 	}
 	return key
+}
+
+// A span is a part of a text.
+type span struct{ start, end int }
+
+// dropCasts turns "k<(int)3, (ns::Mode)1, (int)-4>" into "k<3, 1, -4>".
+func dropCasts(s string) string {
+	if !strings.Contains(s, "<") {
+		return s
+	}
+	var open []int
+	var casts []span
+	for i := range len(s) {
+		switch {
+		case s[i] == '(':
+			open = append(open, i)
+		case s[i] == ')' && len(open) > 0:
+			c := span{open[len(open)-1], i + 1}
+			open = open[:len(open)-1]
+			if !isCast(s, c) {
+				continue
+			}
+			for n := len(casts); n > 0 && casts[n-1].start > c.start; n-- {
+				casts = casts[:n-1] // inside of this one
+			}
+			casts = append(casts, c)
+		}
+	}
+	var b strings.Builder
+	copied := 0
+	for _, c := range casts {
+		b.WriteString(s[copied:c.start])
+		copied = c.end
+	}
+	b.WriteString(s[copied:])
+	return b.String()
+}
+
+// isCast reports whether parentheses hold the type of a template argument: they
+// stand at its beginning and a number follows.
+func isCast(s string, c span) bool {
+	number := strings.TrimPrefix(s[c.end:], "-")
+	return c.start > 0 && strings.IndexByte("< ,", s[c.start-1]) >= 0 && number != "" && number[0] >= '0' && number[0] <= '9'
 }
