@@ -184,8 +184,6 @@ func TestReportRefused(t *testing.T) {
 	strs := message{}.bytes(4, message{}.text(1, "a"))
 	one := func(m message) []byte { return container(reportVersion, blockOf(strs, nil, [][]byte{m})) }
 	entry := func(v message) message { return message{}.text(7, "k").bytes(13, message{}.num(1, 0).bytes(2, v)) }
-	figure := func(n uint64) message { return message{}.num(1, 0).bytes(2, message{}.num(5, n)) }
-	twice := message{}.text(7, "k").bytes(13, figure(1)).bytes(13, figure(2))
 	for name, c := range map[string]struct {
 		in  []byte
 		msg string
@@ -207,7 +205,6 @@ func TestReportRefused(t *testing.T) {
 		"payload too long": {container(reportVersion, append(lengthFirst(message{}.num(5, 4)), 0, 0, 0, 0)), "another size"},
 		"no name":          {one(message{}.num(1, 1)), "no kernel name"},
 		"name id":          {one(message{}.text(7, "k").bytes(13, message{}.num(1, 1))), "no name in the table"},
-		"metric twice":     {one(twice), "with two values"},
 		"value type":       {one(entry(message{}.num(9, 1))), "unknown type 9"},
 		"value wire":       {one(entry(message{}.num(3, 1))), "unknown type 3"},
 		"grid":             {one(message{}.text(7, "k").bytes(10, message{}.num(1, 1<<40))), "a size is"},
@@ -353,15 +350,55 @@ func TestReportIsNoCSV(t *testing.T) {
 	}
 }
 
-// ncu 2025.3 writes some metrics of a launch once for each pass, all equal.
+// ncu writes some metrics of a launch once for each pass. The last value holds,
+// and instances go with the value that they were written with.
 func TestReportRepeatedMetric(t *testing.T) {
 	strs := message{}.bytes(4, message{}.text(1, "a"))
-	same := message{}.num(1, 0).bytes(2, message{}.num(5, 7))
-	rep, err := readBytes(container(reportVersion, blockOf(strs, nil, [][]byte{message{}.text(7, "k").bytes(13, same).bytes(13, same)})))
-	if err != nil {
-		t.Fatal(err)
+	figure := func(v, instances uint64) message {
+		m := message{}.num(1, 0).bytes(2, message{}.num(5, v))
+		for i := range instances {
+			m = m.bytes(3, message{}.bytes(2, message{}.num(5, i)))
+		}
+		return m
 	}
-	if v, err := rep.Launches[0].Metric("a"); err != nil || v.Kind != Number || v.Number != 7 {
-		t.Errorf("%+v, %v; want 7", v, err)
+	for name, c := range map[string]struct {
+		entries   []message
+		value     float64
+		instances int
+	}{
+		"equal":                  {[]message{figure(7, 0), figure(7, 0)}, 7, 0},
+		"equal, one with parts":  {[]message{figure(7, 3), figure(7, 0)}, 7, 3},
+		"equal, both with parts": {[]message{figure(7, 3), figure(7, 2)}, 7, 2},
+		"two values":             {[]message{figure(7, 0), figure(8, 0)}, 8, 0},
+		"parts of another value": {[]message{figure(7, 3), figure(8, 0)}, 8, 0},
+		"three values":           {[]message{figure(9, 1), figure(7, 3), figure(8, 2)}, 8, 2},
+	} {
+		m := message{}.text(7, "k")
+		for _, e := range c.entries {
+			m = m.bytes(13, e)
+		}
+		rep, err := readBytes(container(reportVersion, blockOf(strs, nil, [][]byte{m})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := rep.Launches[0].Metric("a")
+		in, err2 := rep.Launches[0].Instances("a")
+		if err != nil || err2 != nil || v.Number != c.value || len(in) != c.instances {
+			t.Errorf("%s: %+v with %d instances, %v %v", name, v, len(in), err, err2)
+		}
+	}
+}
+
+// A kernel of Triton has an empty demangled name.
+func TestReportNames(t *testing.T) {
+	for want, m := range map[string]message{
+		"demangled":    message{}.text(5, "mangled").text(6, "function").text(7, "demangled"),
+		"function":     message{}.text(7, "").text(6, "function").text(5, "mangled"),
+		"triton_poi_0": message{}.text(5, "triton_poi_0").text(6, "").text(7, ""),
+	} {
+		rep, err := readBytes(container(reportVersion, blockOf(nil, nil, [][]byte{m})))
+		if err != nil || rep.Launches[0].Kernel != want || rep.Launches[0].Key != want {
+			t.Errorf("%s: %+v, %v", want, rep, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package ncu
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -30,6 +31,7 @@ type SectionMetric struct{ Counter, Label string }
 func (p *reportReader) launch(l *Launch, b []byte) error {
 	v := &reportValues{at: make(map[string]cell)}
 	l.values = v
+	function := ""
 	err := eachField(b, func(f field) error {
 		if f.wire == wireVarint {
 			return l.reportNumber(f)
@@ -44,9 +46,7 @@ func (p *reportReader) launch(l *Launch, b []byte) error {
 		case 5:
 			l.Mangled = reportText(f.bytes)
 		case 6:
-			if l.Kernel == "" {
-				l.Kernel = reportText(f.bytes)
-			}
+			function = reportText(f.bytes)
 		case 7:
 			l.Kernel = reportText(f.bytes)
 		case 10:
@@ -66,6 +66,8 @@ func (p *reportReader) launch(l *Launch, b []byte) error {
 		return err
 	}
 	v.sections = l.Sections
+	// Triton's kernels have no name but the mangled one, which is not mangled.
+	l.Kernel = cmp.Or(l.Kernel, function, l.Mangled)
 	return l.identify(v)
 }
 
@@ -145,14 +147,11 @@ func (p *reportReader) metric(v *reportValues, b []byte) error {
 		return err
 	}
 	c := cell{parsed: &value}
-	if before, twice := v.at[name]; twice {
-		// ncu 2025.3 repeats some metrics, once for each of its passes.
-		if !sameValue(*before.parsed, *c.parsed) {
-			return fmt.Errorf("metric %q occurs twice in a launch, with two values", clip(name, 80))
-		}
-		if count == 0 || before.wire != nil {
-			return nil
-		}
+	// ncu repeats some metrics, once for each of its passes. The last value is
+	// the one that it prints and computes rates from; the instances of another
+	// value are not this one's.
+	if before, twice := v.at[name]; twice && sameValue(*before.parsed, value) {
+		c.wire = before.wire
 	}
 	p.values++
 	if len(v.at) >= maxReportMetrics || p.values > maxReportValues {
@@ -195,7 +194,7 @@ func (p *reportReader) metricFields(b []byte) (name string, value Value, instanc
 
 // sameValue compares what was read; a unit follows from the name.
 func sameValue(a, b Value) bool {
-	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text
+	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text && a.Reason == b.Reason
 }
 
 func (l *Launch) reportSection(b []byte) error {
