@@ -14,7 +14,6 @@ const (
 	maxResult       = 256 << 20 // bytes of one launch
 	maxReport       = 16 << 30  // bytes; most of a large report is embedded code
 	maxRetained     = 1 << 30   // bytes of metrics, sections and rule results of all launches
-	maxStrings      = 1 << 20
 	maxLaunches     = 1 << 20
 	maxReportValues = 1 << 23 // metrics of all launches
 )
@@ -26,7 +25,7 @@ const (
 // limits of their own. Embedded
 // sources, code, host names, paths and command lines are passed over.
 func ReadReport(r io.ReaderAt, size int64, name string) (*Report, error) {
-	p := &reportReader{r: r, size: size, rep: &Report{}, limit: maxRetained}
+	p := newReportReader(r, size)
 	if err := p.read(); err != nil {
 		return nil, p.place(err, name)
 	}
@@ -35,7 +34,9 @@ func ReadReport(r io.ReaderAt, size int64, name string) (*Report, error) {
 	}
 	for _, l := range p.rep.Launches {
 		l.file = name
-		p.finish(l)
+		if err := p.finish(l); err != nil {
+			return nil, p.place(err, name)
+		}
 	}
 	return p.rep, nil
 }
@@ -44,12 +45,16 @@ type reportReader struct {
 	r       io.ReaderAt
 	size    int64
 	pos     int64
-	names   []string // the table of metric names, kept from block to block
-	values  int      // metrics so far
-	kept    int64    // bytes of what was kept so far
-	limit   int64    // of kept
+	names   *nameTable
+	values  int   // metrics so far
+	kept    int64 // bytes of what was kept so far
+	limit   int64 // of kept
 	rep     *Report
 	session session
+}
+
+func newReportReader(r io.ReaderAt, size int64) *reportReader {
+	return &reportReader{r: r, size: size, names: &nameTable{}, rep: &Report{}, limit: maxRetained}
 }
 
 // place turns an error into a refusal with the byte where reading stopped.
@@ -215,27 +220,15 @@ func (p *reportReader) headerField(h *blockHeader, f field) error {
 	case f.num == 3 && f.wire == wireBytes:
 		return p.session.add(f.bytes)
 	case f.num == 4 && f.wire == wireBytes && len(f.bytes) > 0:
-		return p.stringTable(f.bytes)
+		names, err := p.names.next(f.bytes)
+		p.names = names
+		return err
 	case f.num == 5 && f.wire == wireVarint:
 		h.payload = f.value
 	case f.num == 7 && f.wire == wireVarint:
 		h.ranges = f.value
 	}
 	return nil
-}
-
-func (p *reportReader) stringTable(b []byte) error {
-	p.names = p.names[:0]
-	return eachField(b, func(f field) error {
-		if f.num != 1 || f.wire != wireBytes {
-			return nil
-		}
-		if len(p.names) >= maxStrings {
-			return fmt.Errorf("it names more than %d metrics", maxStrings)
-		}
-		p.names = append(p.names, string(f.bytes))
-		return nil
-	})
 }
 
 func (p *reportReader) result(end int64) error {
@@ -261,16 +254,22 @@ func (p *reportReader) result(end int64) error {
 	return nil
 }
 
-// finish fills in what the session of the report says, which can come after
-// the launches.
-func (p *reportReader) finish(l *Launch) {
+// finish fills in what comes after the launch in the file: the names of its
+// metrics and what the session says.
+func (p *reportReader) finish(l *Launch) error {
 	p.rep.Session = p.session.Session
+	v := l.values.(*reportValues)
+	if err := v.resolve(); err != nil {
+		return err
+	}
+	l.identify(v)
 	if l.CC != "" {
-		return
+		return nil
 	}
 	for _, d := range p.session.Devices {
 		if d.Index == l.Device {
 			l.CC = d.cc()
 		}
 	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -234,7 +235,8 @@ func TestReportCompressedName(t *testing.T) {
 func TestReportRetention(t *testing.T) {
 	b := madeUpReport()
 	for limit, refused := range map[int64]bool{100: true, 1 << 20: false} {
-		p := &reportReader{r: bytes.NewReader(b), size: int64(len(b)), rep: &Report{}, limit: limit}
+		p := newReportReader(bytes.NewReader(b), int64(len(b)))
+		p.limit = limit
 		if err := p.read(); (err != nil) != refused {
 			t.Errorf("limit %d: %v", limit, err)
 		}
@@ -385,6 +387,52 @@ func TestReportRepeatedMetric(t *testing.T) {
 		in, err2 := rep.Launches[0].Instances("a")
 		if err != nil || err2 != nil || v.Number != c.value || len(in) != c.instances {
 			t.Errorf("%s: %+v with %d instances, %v %v", name, v, len(in), err, err2)
+		}
+	}
+}
+
+// The names of metrics can come after the launches that use them.
+func TestReportGrowingNames(t *testing.T) {
+	table := func(names ...string) message {
+		var m message
+		for _, n := range names {
+			m = m.text(1, n)
+		}
+		return message{}.bytes(4, m)
+	}
+	launch := func(ids ...uint64) [][]byte {
+		m := message{}.text(7, "k")
+		for _, id := range ids {
+			m = m.bytes(13, message{}.num(1, id).bytes(2, message{}.num(5, 100+id)))
+		}
+		return [][]byte{m}
+	}
+	read := func(blocks ...[]byte) string {
+		rep, err := readBytes(container(reportVersion, blocks...))
+		if err != nil {
+			return err.Error()
+		}
+		s := ""
+		for _, l := range rep.Launches {
+			for _, n := range l.Names() {
+				v, err := l.Metric(n)
+				s += fmt.Sprintf("%s=%v%v ", n, v.Number, err)
+			}
+		}
+		return s
+	}
+	for name, c := range map[string]struct{ got, want string }{
+		"one table":            {read(blockOf(table("a", "b"), nil, launch(0, 1)), blockOf(nil, nil, launch(1))), "a=100<nil> b=101<nil> b=101<nil> "},
+		"new names only":       {read(blockOf(table("a"), nil, launch(0)), blockOf(table("b"), nil, launch(0, 1))), "a=100<nil> a=100<nil> b=101<nil> "},
+		"repeated and grown":   {read(blockOf(table("a"), nil, launch(0)), blockOf(table("a", "b"), nil, launch(0, 1))), "a=100<nil> a=100<nil> b=101<nil> "},
+		"after its use":        {read(blockOf(table("a"), nil, launch(0, 1)), blockOf(table("b"), nil, nil)), "a=100<nil> b=101<nil> "},
+		"after its use, grown": {read(blockOf(nil, nil, launch(1)), blockOf(table("a", "b"), nil, launch(0))), "b=101<nil> a=100<nil> "},
+		"another table":        {read(blockOf(table("a", "b"), nil, launch(0, 1)), blockOf(table("b", "a"), nil, launch(0, 1))), "a=100<nil> b=101<nil> a=101<nil> b=100<nil> "},
+		"never":                {read(blockOf(table("a"), nil, launch(0, 1))), "t.ncu-rep: the report is damaged before byte 48: metric 1 has no name in the table of 1"},
+		"not in its own table": {read(blockOf(table("a"), nil, launch(1)), blockOf(table("b", "a"), nil, launch(1))), "t.ncu-rep: the report is damaged before byte 73: metric 1 has no name in the table of 1"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %s, want %s", name, c.got, c.want)
 		}
 	}
 }

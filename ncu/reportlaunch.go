@@ -29,7 +29,7 @@ type SectionMetric struct{ Counter, Label string }
 // launch reads one result. Fields that are not named here, among them sources
 // and call stacks, are passed over.
 func (p *reportReader) launch(l *Launch, b []byte) error {
-	v := &reportValues{at: make(map[string]cell)}
+	v := &reportValues{table: p.names}
 	l.values = v
 	function := ""
 	err := eachField(b, func(f field) error {
@@ -68,7 +68,11 @@ func (p *reportReader) launch(l *Launch, b []byte) error {
 	v.sections = l.Sections
 	// Triton's kernels have no name but the mangled one, which is not mangled.
 	l.Kernel = cmp.Or(l.Kernel, function, l.Mangled)
-	return l.identify(v)
+	if l.Kernel == "" {
+		return errors.New("a launch has no kernel name")
+	}
+	l.Key = NameKey(l.Kernel)
+	return nil
 }
 
 // keep counts what a launch leaves in memory.
@@ -84,11 +88,7 @@ func (p *reportReader) keep(f field) error {
 }
 
 // identify completes the launch from its own metrics.
-func (l *Launch) identify(v *reportValues) error {
-	if l.Kernel == "" {
-		return errors.New("a launch has no kernel name")
-	}
-	l.Key = NameKey(l.Kernel)
+func (l *Launch) identify(v *reportValues) {
 	if n, ok := v.number("device__attribute_device_index"); ok && n >= 0 && n < maxDevices {
 		l.Device = int(n)
 	}
@@ -97,7 +97,6 @@ func (l *Launch) identify(v *reportValues) error {
 	if hasMajor && hasMinor {
 		l.CC = fmt.Sprintf("%.0f.%.0f", major, minor)
 	}
-	return nil
 }
 
 func (l *Launch) reportNumber(f field) error {
@@ -142,59 +141,42 @@ func reportText(b []byte) string {
 
 // metric reads one metric: the number of its name, its value, its instances.
 func (p *reportReader) metric(v *reportValues, b []byte) error {
-	name, value, count, err := p.metricFields(b)
+	m, instances, err := storedMetricOf(b)
 	if err != nil {
 		return err
 	}
-	c := cell{parsed: &value}
-	// ncu repeats some metrics, once for each of its passes. The last value is
-	// the one that it prints and computes rates from; the instances of another
-	// value are not this one's.
-	if before, twice := v.at[name]; twice && sameValue(*before.parsed, value) {
-		c.wire = before.wire
-	}
 	p.values++
-	if len(v.at) >= maxReportMetrics || p.values > maxReportValues {
+	if len(v.stored) >= maxReportMetrics || p.values > maxReportValues {
 		return errors.New("it holds too many metrics")
 	}
-	if c.parsed.Kind == Number {
-		c.parsed.Unit = reportUnit(name)
+	if instances > 0 {
+		m.wire = bytes.Clone(b)
 	}
-	if count > 0 {
-		c.wire = bytes.Clone(b)
-	}
-	v.at[name] = c
+	v.stored = append(v.stored, m)
 	return nil
 }
 
-// metricFields reads a metric's name and value, and counts its instances.
-func (p *reportReader) metricFields(b []byte) (name string, value Value, instances int, err error) {
-	id, named := uint64(0), false
-	value = Value{Kind: Missing, Reason: ReasonNotAvailable}
+// storedMetricOf reads the number of a metric's name and its value, and counts
+// its instances.
+func storedMetricOf(b []byte) (m storedMetric, instances int, err error) {
+	named := false
+	m.value = Value{Kind: Missing, Reason: ReasonNotAvailable}
 	err = eachField(b, func(f field) (err error) {
 		switch {
 		case f.num == 1 && f.wire == wireVarint:
-			id, named = f.value, true
+			m.number, named = f.value, true
 		case f.num == 2 && f.wire == wireBytes:
-			value, err = reportValue(f.bytes)
+			m.value, err = reportValue(f.bytes)
 		case f.num == 3 && f.wire == wireBytes:
 			instances++
 			_, err = reportInstance(f.bytes)
 		}
 		return err
 	})
-	if err == nil && (!named || id >= uint64(len(p.names))) {
-		err = fmt.Errorf("metric %d has no name in the table of %d", id, len(p.names))
+	if err == nil && !named {
+		err = errors.New("a metric has no number")
 	}
-	if err != nil {
-		return "", Value{}, 0, err
-	}
-	return p.names[id], value, instances, nil
-}
-
-// sameValue compares what was read; a unit follows from the name.
-func sameValue(a, b Value) bool {
-	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text && a.Reason == b.Reason
+	return m, instances, err
 }
 
 func (l *Launch) reportSection(b []byte) error {

@@ -12,6 +12,45 @@ import (
 type reportValues struct {
 	at       map[string]cell
 	sections []Section
+	stored   []storedMetric // until their names are known
+	table    *nameTable
+}
+
+// A storedMetric is one metric as a report holds it.
+type storedMetric struct {
+	number uint64 // of its name
+	value  Value
+	wire   []byte // when it has instances
+}
+
+// resolve gives the metrics their names.
+func (v *reportValues) resolve() error {
+	v.at = make(map[string]cell, len(v.stored))
+	for i := range v.stored {
+		m := &v.stored[i]
+		name, err := v.table.name(m.number)
+		if err != nil {
+			return err
+		}
+		c := cell{parsed: &m.value, wire: m.wire}
+		// ncu repeats some metrics, once for each of its passes. The last value is
+		// the one that it prints and computes rates from; the instances of another
+		// value are not this one's.
+		if before, twice := v.at[name]; twice && c.wire == nil && m.value.same(before.parsed) {
+			c.wire = before.wire
+		}
+		if m.value.Kind == Number {
+			m.value.Unit = reportUnit(name)
+		}
+		v.at[name] = c
+	}
+	v.stored, v.table = nil, nil
+	return nil
+}
+
+// same compares what was read; a unit follows from the name.
+func (v *Value) same(w *Value) bool {
+	return v.Kind == w.Kind && v.Number == w.Number && v.Text == w.Text && v.Reason == w.Reason
 }
 
 func (v *reportValues) metric(name string) (cell, bool) {
