@@ -9,6 +9,7 @@ var (
 	errOpenQuote  = errors.New("a quoted field does not end")
 	errAfterQuote = errors.New("text follows a closing quote")
 	errBareQuote  = errors.New("a quote stands inside an unquoted field")
+	errAfterComma = errors.New("the row is cut off after a comma")
 )
 
 // nextField cuts the first field off a CSV row. More says that a comma follows

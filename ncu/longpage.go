@@ -2,6 +2,7 @@ package ncu
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -71,7 +72,7 @@ func (t *longTable) row(b []byte, line int) (done *Launch, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return done, t.add(line)
+	return done, t.add(line, b[len(b)-1] == ',')
 }
 
 // start reads the identifying fields of a row and opens a launch if they are
@@ -119,11 +120,17 @@ func (t *longTable) start(b []byte, line int) (rest []byte, done *Launch, err er
 }
 
 // add keeps the metric or the rule result in t.fields, the row after its
-// identifying part.
-func (t *longTable) add(line int) error {
+// identifying part. Open says that the row ends in a comma, as metric rows of a
+// page with rules do and others only when they are cut off.
+func (t *longTable) add(line int, open bool) error {
 	f := t.fields
-	if n := len(f) - 1; n == 4 && f[n] == "" && t.rule >= 0 {
-		f = f[:n] // metric rows of a page with rules end in an empty field
+	switch n := len(f) - 1; {
+	case open && n == 4 && f[1] != "" && t.rule >= 0:
+		f = f[:n]
+	case open:
+		return errAfterComma
+	case n == 3 && f[1] == "":
+		return errors.New("the row has neither a metric nor a rule")
 	}
 	if len(f) != 4 && len(f) != len(t.columns)-t.section {
 		return fmt.Errorf("the row has %d fields, the header has %d", t.section+len(t.fields), len(t.columns))

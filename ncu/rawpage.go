@@ -40,6 +40,9 @@ func newRawTable(h *header) (*rawTable, error) {
 
 // row reads one row; the first one holds the units and gives no launch.
 func (t *rawTable) row(b []byte, line int) (*Launch, error) {
+	if b[len(b)-1] == ',' {
+		return nil, errAfterComma
+	}
 	text := string(b)
 	starts, err := fieldStarts(make([]uint32, 0, len(t.columns)), text)
 	if err != nil {
