@@ -38,7 +38,9 @@
 //     header when rules ran. A row of any other length is refused, as are rows
 //     out of order, an open quote and a row with program output inside.
 //   - Two sections have a "Memory Throughput", in % and in byte/s. Labels are
-//     looked up by section and label, or better by counter name.
+//     looked up by section and label, or better by counter name. The tables and
+//     charts of --print-details repeat labels for other values; Launch.Rows lists
+//     them.
 //   - Lines that begin with ==ERROR== make the whole file an error, even when a
 //     table follows. A file without a table is an error, never an empty result.
 //   - .sum, .avg and .max of a counter, and shares of active and of elapsed

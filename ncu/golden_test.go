@@ -158,6 +158,8 @@ var recordings = map[string]string{
 	"dsocr-rtx50-k0001.occupancy.csv":                 "llm-perf-opt/rtx50-k0001.occupancy.csv",
 	"dsocr-rtx50-k0003.sol.csv":                       "llm-perf-opt/rtx50-k0003.sol.csv",
 	"h200-2025.3.1/metrics.csv":                       "h200-2025.3.1/metrics.csv",
+	"h200-2025.3.1/details-all.csv":                   "h200-2025.3.1/details-all.csv.gz",
+	"h200-2025.3.1/details-numa.csv":                  "h200-2025.3.1/details-numa.csv",
 	"h200-2025.3.1/raw-full.csv":                      "h200-2025.3.1/raw-full.csv.gz",
 	"h200-2025.3.1/units-auto.csv":                    "h200-2025.3.1/units-auto.csv",
 	"h200-2025.3.1/units-base.csv":                    "h200-2025.3.1/units-base.csv",
@@ -173,7 +175,7 @@ var recordings = map[string]string{
 }
 
 // madeHere is the number of recordings that only this folder has.
-const madeHere = 2
+const madeHere = 4
 
 // TestDigests compares counts and a digest of everything that was read. A
 // recording that is neither here nor in GATE_CORPUS is passed over.

@@ -19,7 +19,7 @@ var labels = sync.OnceValue(func() map[longKey]string {
 	for row := range strings.Lines(labelTable) {
 		f := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
 		if len(f) == 3 {
-			m[longKey{f[0], f[1]}] = f[2]
+			m[longKey{section: f[0], label: f[1]}] = f[2]
 		}
 	}
 	return m
@@ -31,6 +31,6 @@ func labelCounter(section, label string) (string, bool) {
 	if strings.Contains(label, "__") && validCounter(label) {
 		return label, true
 	}
-	c, ok := labels()[longKey{section, label}]
+	c, ok := labels()[longKey{section: section, label: label}]
 	return c, ok
 }

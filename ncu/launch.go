@@ -44,7 +44,14 @@ type values interface {
 	metric(name string) (cell, bool)
 	label(section, label string) (cell, bool)
 	names() []string
+	labels() []labelled
 	each(do func(name string, c cell) error) error
+}
+
+// A labelled cell is a row of which the value is not parsed yet.
+type labelled struct {
+	row  Row
+	cell cell
 }
 
 // A cell is a value that is not parsed yet, or one that needs no parsing.
@@ -62,6 +69,15 @@ type Instance struct {
 	Key    string // "" when the file gives none
 	Number float64
 	Text   string // for instances that are words
+}
+
+// A Row is a metric as a details page shows it.
+type Row struct {
+	Section string // "Occupancy"
+	Body    string // the table or chart of the section, with --print-details; else ""
+	Label   string // "Achieved Occupancy"
+	Counter string // that the label stands for in all releases, or ""
+	Value   Value
 }
 
 // A Rule is one result of ncu's rule engine for a launch.
@@ -106,10 +122,27 @@ func (l *Launch) Metric(name string) (Value, error) {
 
 // Label returns a value of a details page by what is printed there: the
 // section's name and the metric's label, such as "Occupancy" and "Achieved
-// Occupancy". Raw pages have no labels.
+// Occupancy". Raw pages have no labels. What tables and charts of a section show
+// is in Rows only, since they repeat labels.
 func (l *Launch) Label(section, label string) (Value, error) {
 	c, ok := l.values.label(section, label)
 	return l.parse(label, c, ok)
+}
+
+// Rows lists what a details page shows of the launch, in the order of the page,
+// and for a .ncu-rep the metrics that its sections show first. Raw pages have no
+// rows. The error is that of Metric.
+func (l *Launch) Rows() ([]Row, error) {
+	var out []Row
+	for _, r := range l.values.labels() {
+		v, err := l.parse(r.row.Label, r.cell, true)
+		if err != nil {
+			return nil, err
+		}
+		r.row.Value = v
+		out = append(out, r.row)
+	}
+	return out, nil
 }
 
 // Names returns the names of the counters in the launch, sorted. A row of a

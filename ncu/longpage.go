@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -18,6 +19,7 @@ const (
 type longTable struct {
 	*header
 	section, name, unit, value int // columns
+	body                       int // column of the label of a table or chart (--print-details), or -1
 	rule                       int // first of the five rule columns, or -1
 	index                      *longIndex
 
@@ -34,10 +36,14 @@ var ruleColumns = []string{"Rule Name", "Rule Type", "Rule Description", "Estima
 
 func newLongTable(h *header) (*longTable, error) {
 	t := &longTable{
-		header: h, rule: h.column(ruleColumns[0]), index: newLongIndex(),
+		header: h, rule: h.column(ruleColumns[0]), index: newLongIndex(), body: h.column("Body Item Label"),
 		section: h.column("Section Name"), name: h.column("Metric Name"), unit: h.column("Metric Unit"), value: h.column("Metric Value"),
 	}
-	if t.section < h.first || t.name != t.section+1 || t.unit != t.name+1 || t.value != t.unit+1 {
+	before := t.section
+	if t.body >= 0 {
+		before++
+	}
+	if t.section < h.first || (t.body >= 0 && t.body != before) || t.name != before+1 || t.unit != t.name+1 || t.value != t.unit+1 {
 		return nil, fmt.Errorf("the metric columns are not in a known order")
 	}
 	end := t.value + 1
@@ -111,7 +117,7 @@ func (t *longTable) start(b []byte, line int) (rest []byte, done *Launch, err er
 	if done = t.launch; done != nil {
 		t.rows = len(t.values.rows)
 	}
-	t.values = &longValues{index: t.index, rows: make([]longRow, 0, min(t.rows, 256))}
+	t.values = &longValues{index: t.index, repeats: t.body >= 0, rows: make([]longRow, 0, min(t.rows, 256))}
 	l.values = t.values
 	t.launch = l
 	t.size = 0
@@ -123,7 +129,11 @@ func (t *longTable) start(b []byte, line int) (rest []byte, done *Launch, err er
 // identifying part. Open says that the row ends in a comma, as metric rows of a
 // page with rules do and others only when they are cut off.
 func (t *longTable) add(line int, open bool) error {
-	f := t.fields
+	f, body := t.fields, ""
+	if t.body >= 0 && len(f) > 1 {
+		body = f[1]
+		f = slices.Delete(f, 1, 2)
+	}
 	switch n := len(f) - 1; {
 	case open && n == 4 && f[1] != "" && t.rule >= 0:
 		f = f[:n]
@@ -132,14 +142,14 @@ func (t *longTable) add(line int, open bool) error {
 	case n == 3 && f[1] == "":
 		return errors.New("the row has neither a metric nor a rule")
 	}
-	if len(f) != 4 && len(f) != len(t.columns)-t.section {
-		return fmt.Errorf("the row has %d fields, the header has %d", t.section+len(t.fields), len(t.columns))
+	if len(f) != 4 && len(f) != len(t.columns)-t.name+1 {
+		return fmt.Errorf("the row has %d fields, the header has %d", t.name-1+len(f), len(t.columns))
 	}
 	if len(t.values.rows)+len(t.launch.Rules) >= maxRows {
 		return fmt.Errorf("launch %d has more than %d rows", t.launch.ID, maxRows)
 	}
 	if f[1] != "" {
-		if err := t.values.add(longKey{f[0], f[1]}, cell{unit: baseUnit(f[2]), text: f[3], line: line}); err != nil {
+		if err := t.values.add(longKey{f[0], body, f[1]}, cell{unit: baseUnit(f[2]), text: f[3], line: line}); err != nil {
 			return err
 		}
 	}

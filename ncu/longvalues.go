@@ -19,7 +19,9 @@ type longIndex struct {
 	size   int              // bytes of all keys
 }
 
-type longKey struct{ section, label string }
+// A longKey names a row. Body is the label of the table or chart that the row
+// is of, and empty for the metrics of the section itself.
+type longKey struct{ section, body, label string }
 
 func newLongIndex() *longIndex {
 	return &longIndex{at: make(map[longKey]int), byName: make(map[string][]int)}
@@ -35,15 +37,18 @@ func (x *longIndex) number(key longKey, guess int) (int, error) {
 		return n, nil
 	}
 	n := len(x.keys)
-	x.size += len(key.section) + len(key.label)
+	x.size += len(key.section) + len(key.body) + len(key.label)
 	if n >= maxKeys || x.size > maxLaunchText {
 		return 0, fmt.Errorf("the table has too many different metrics, %d with %d bytes of names", n+1, x.size)
 	}
-	key = longKey{strings.Clone(key.section), strings.Clone(key.label)}
+	key = longKey{strings.Clone(key.section), strings.Clone(key.body), strings.Clone(key.label)}
 	x.at[key] = n
 	x.keys = append(x.keys, key)
 	name, ok := key.label, true
-	if key.section != commandLineName {
+	switch {
+	case key.body != "":
+		name, ok = "", false // tables repeat labels for other counters
+	case key.section != commandLineName:
 		name, ok = labelCounter(key.section, key.label)
 	}
 	x.names = append(x.names, name)
@@ -65,6 +70,9 @@ type longValues struct {
 	rows   []longRow
 	places []int32 // places in rows plus one, by number; 0 for absent rows
 	placed int     // how many of the rows are in places
+
+	repeats bool         // a page with tables and charts: their labels can repeat
+	several map[int]bool // numbers of rows that repeat with other values
 }
 
 type longRow struct {
@@ -82,15 +90,29 @@ func (v *longValues) add(key longKey, c cell) error {
 		return err
 	}
 	if old, twice := v.cell(n); twice {
-		if old.text != c.text || old.unit != c.unit {
+		same := old.text == c.text && old.unit == c.unit
+		switch {
+		case same && !v.repeats:
+			return nil
+		case same:
+		case !v.repeats:
 			return fmt.Errorf("metric %q of section %q has two values, %q and %q",
 				clip(key.label, 80), clip(key.section, 80), clip(old.text, 80), clip(c.text, 80))
+		default:
+			v.markSeveral(n)
 		}
-		return nil
 	}
 	v.rows = append(v.rows, longRow{n, c})
 	v.place()
 	return nil
+}
+
+// markSeveral notes that a row has more than one value.
+func (v *longValues) markSeveral(number int) {
+	if v.several == nil {
+		v.several = make(map[int]bool)
+	}
+	v.several[number] = true
 }
 
 // place enters new rows in places, unless the launch has so few of the table's
@@ -107,7 +129,14 @@ func (v *longValues) place() {
 	}
 }
 
+// severalValues stands for a label that has more than one value.
+var severalValues = missing(ReasonSeveral)
+
+// cell returns the value of a row.
 func (v *longValues) cell(number int) (cell, bool) {
+	if v.several[number] {
+		return cell{parsed: &severalValues}, true
+	}
 	if number < len(v.places) && v.places[number] > 0 {
 		return v.rows[v.places[number]-1].cell, true
 	}
@@ -129,7 +158,7 @@ func (v *longValues) metric(name string) (cell, bool) {
 }
 
 func (v *longValues) label(section, label string) (cell, bool) {
-	n, ok := v.index.at[longKey{section, label}]
+	n, ok := v.index.at[longKey{section: section, label: label}]
 	if !ok {
 		return cell{}, false
 	}
@@ -154,4 +183,13 @@ func (v *longValues) each(do func(name string, c cell) error) error {
 		}
 	}
 	return nil
+}
+
+func (v *longValues) labels() []labelled {
+	out := make([]labelled, 0, len(v.rows))
+	for _, r := range v.rows {
+		k := v.index.keys[r.number]
+		out = append(out, labelled{Row{Section: k.section, Body: k.body, Label: k.label, Counter: v.index.names[r.number]}, r.cell})
+	}
+	return out
 }

@@ -144,6 +144,8 @@ func (r *rawRow) cell(i int) cell {
 
 func (r *rawRow) label(string, string) (cell, bool) { return cell{}, false }
 
+func (r *rawRow) labels() []labelled { return nil }
+
 func (r *rawRow) names() []string {
 	out := make([]string, len(r.table.sorted))
 	for i, c := range r.table.sorted {

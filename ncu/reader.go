@@ -31,6 +31,7 @@ type Reader struct {
 	failed   *ToolError
 	textPage bool
 	none     bool // ncu said that it profiled nothing
+	inset    int  // columns of a table about GPUs inside of a page, after its header
 	err      error
 }
 
@@ -139,6 +140,10 @@ func (r *Reader) line(b []byte) (*Launch, error) {
 	case len(b) == 0:
 		return nil, nil
 	case r.table != nil && rowLike(b):
+		if r.inset > 0 && r.insetRow(b) {
+			return nil, nil
+		}
+		r.inset = 0
 		return r.row(b)
 	case b[0] == '=' && bytes.HasPrefix(b, []byte("==")):
 		return nil, r.message(string(b))
@@ -287,10 +292,35 @@ func (r *Reader) noise(b []byte) error {
 			return err
 		}
 	}
+	if n := insetHeader(b); n > 0 {
+		r.inset = n
+		return nil
+	}
 	if r.table != nil && bytes.Count(b, []byte(`","`)) >= tornSeparators {
 		return &SyntaxError{Line: r.lines.line, Msg: "program output is mixed into a row of the table", Hint: hintTorn}
 	}
 	return nil
+}
+
+// insetHeader returns the number of columns of a table about the GPUs of the
+// machine, which some sections print between the rows of a details page, or 0.
+func insetHeader(b []byte) int {
+	f, err := splitFields(nil, string(b))
+	if err != nil || len(f) < 2 || !strings.HasSuffix(f[0], " ID") || len(f) >= len(fixedNames)-2 {
+		return 0
+	}
+	return len(f)
+}
+
+// insetRow reports whether a row belongs to such a table: it is shorter than
+// what identifies a launch, and not the beginning of another row of this one.
+func (r *Reader) insetRow(b []byte) bool {
+	f, err := splitFields(nil, string(b))
+	if err != nil || len(f) != r.inset {
+		return false
+	}
+	t, long := r.table.(*longTable)
+	return long && !bytes.HasPrefix(t.prefix, b)
 }
 
 // foreignTable recognises what ncu and others print that is no table of

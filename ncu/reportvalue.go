@@ -73,6 +73,18 @@ func (v *reportValues) label(section, label string) (cell, bool) {
 	return cell{}, false
 }
 
+func (v *reportValues) labels() []labelled {
+	var out []labelled
+	for _, s := range v.sections {
+		for _, m := range s.Metrics {
+			if c, ok := v.metric(m.Counter); ok {
+				out = append(out, labelled{Row{Section: s.Name, Label: m.Label, Counter: m.Counter}, c})
+			}
+		}
+	}
+	return out
+}
+
 func (v *reportValues) names() []string {
 	out := make([]string, 0, len(v.at))
 	for n := range v.at {

@@ -56,6 +56,7 @@ const (
 	ReasonInfinite     = "ncu printed an infinite value"
 	ReasonEmpty        = "ncu printed an empty cell"
 	ReasonInvalid      = "ncu marked the value as invalid with (!)"
+	ReasonSeveral      = "ncu printed several values under this label"
 )
 
 func missing(reason string) Value { return Value{Kind: Missing, Reason: reason} }
