@@ -154,3 +154,26 @@ func TestExactPower(t *testing.T) {
 		t.Errorf("%v, %v", n, err)
 	}
 }
+
+// What was read before an error stands beside it.
+func TestReadBeforeError(t *testing.T) {
+	rep, err := Read(strings.NewReader(text("==WARNING== slow", longHead, launch0+metric, launch1+metric)+launch1[:20]), "t.csv")
+	if err == nil || len(rep.Launches) != 1 || duration(t, rep.Launches[0]) != 1500 || len(rep.Messages) != 1 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	rep, err = Read(strings.NewReader(text(longHead, launch0+metric, launch1+strings.Replace(metric, "1,500", "117.344", 1))), "t.csv")
+	if err == nil || len(rep.Launches) != 1 {
+		t.Errorf("a cell that cannot be read: %+v, %v", rep, err)
+	}
+	good := madeUpReport()
+	rep, err = readBytes(good[:len(good)-1])
+	if err == nil || len(rep.Launches) != 1 || rep.Launches[0].Kernel != "k(int)" || duration(t, rep.Launches[0]) != 1500 || rep.Launches[0].CC != "9.0" {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	names := message{}.bytes(4, message{}.text(1, "a"))
+	launch := func(number uint64) []byte { return message{}.text(7, "k").bytes(13, message{}.num(1, number)) }
+	rep, err = readBytes(container(reportVersion, blockOf(names, nil, [][]byte{launch(0), launch(1), launch(0)})))
+	if err == nil || len(rep.Launches) != 1 {
+		t.Errorf("a metric without a name: %+v, %v", rep, err)
+	}
+}

@@ -94,7 +94,7 @@ func refusalLaw(t *testing.T, rep *Report, err error) {
 	t.Helper()
 	var s *SyntaxError
 	var e *ToolError
-	if rep != nil || !errors.As(err, &s) && !errors.As(err, &e) {
+	if rep == nil || !errors.As(err, &s) && !errors.As(err, &e) {
 		t.Fatalf("%v, %T %v", rep, err, err)
 	}
 	if s != nil && (s.Msg == "" || s.File == "" || s.Line < 0) || e != nil && len(e.Lines) == 0 {

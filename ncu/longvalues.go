@@ -44,13 +44,7 @@ func (x *longIndex) number(key longKey, guess int) (int, error) {
 	key = longKey{strings.Clone(key.section), strings.Clone(key.body), strings.Clone(key.label)}
 	x.at[key] = n
 	x.keys = append(x.keys, key)
-	name, ok := key.label, true
-	switch {
-	case key.body != "":
-		name, ok = "", false // tables repeat labels for other counters
-	case key.section != commandLineName:
-		name, ok = labelCounter(key.section, key.label)
-	}
+	name, ok := key.counter()
 	x.names = append(x.names, name)
 	switch {
 	case !ok:
@@ -62,6 +56,17 @@ func (x *longIndex) number(key longKey, guess int) (int, error) {
 		x.byName[name] = append(x.byName[name], n)
 	}
 	return n, nil
+}
+
+// counter returns the counter that a row stands for.
+func (k longKey) counter() (string, bool) {
+	switch {
+	case k.body != "":
+		return "", false // tables repeat labels for other counters
+	case k.section == commandLineName:
+		return k.label, true
+	}
+	return labelCounter(k.section, k.label)
 }
 
 // longValues holds the metric rows of one launch.

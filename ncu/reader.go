@@ -48,21 +48,22 @@ func NewReader(r io.Reader, name string) *Reader {
 }
 
 // Read reads a whole file and parses every cell, so that no lookup in the
-// report fails later. It returns a report or an error, never both.
+// report fails later. The report is never nil. Beside an error it holds what was
+// read before, which says what went wrong and is no measurement.
 func Read(r io.Reader, name string) (*Report, error) {
 	rd := NewReader(r, name)
 	rep := &Report{}
 	for {
 		l, err := rd.Next()
+		rep.Messages = rd.messages
 		if err == io.EOF {
-			rep.Messages = rd.messages
 			return rep, nil
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = l.check()
 		}
-		if err := l.check(); err != nil {
-			return nil, err
+		if err != nil {
+			return rep, err
 		}
 		rep.Launches = append(rep.Launches, l)
 	}

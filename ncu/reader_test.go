@@ -248,7 +248,7 @@ func TestRefused(t *testing.T) {
 	} {
 		rep, err := Read(strings.NewReader(c.in), "t.csv")
 		var s *SyntaxError
-		if rep != nil || !errors.As(err, &s) {
+		if rep == nil || !errors.As(err, &s) {
 			t.Errorf("%s: %v, %T %v", name, rep, err, err)
 			continue
 		}
@@ -276,7 +276,7 @@ func TestToolErrors(t *testing.T) {
 	} {
 		rep, err := Read(strings.NewReader(c.in), "t.csv")
 		var e *ToolError
-		if rep != nil || !errors.As(err, &e) {
+		if rep == nil || !errors.As(err, &e) {
 			t.Errorf("%s: %v, %v", name, rep, err)
 			continue
 		}
@@ -292,7 +292,7 @@ const refusedRecording = "dd2360-launchfailed-nan.details.txt"
 func TestLaunchFailedText(t *testing.T) {
 	rep, err := readPath(t, corpus(t, refusedRecording))
 	var e *ToolError
-	if rep != nil || !errors.As(err, &e) || e.Lines[0] != "LaunchFailed" || len(e.Lines) != 3 || e.Line != 7 {
+	if rep == nil || !errors.As(err, &e) || e.Lines[0] != "LaunchFailed" || len(e.Lines) != 3 || e.Line != 7 {
 		t.Errorf("%v %v", rep, err)
 	}
 }
@@ -304,7 +304,7 @@ func TestReadError(t *testing.T) {
 		r := io.MultiReader(strings.NewReader(in[:n]), iotest.ErrReader(broken))
 		rep, err := Read(r, "t.csv")
 		var s *SyntaxError
-		if rep != nil || !errors.Is(err, broken) || errors.As(err, &s) {
+		if rep == nil || !errors.Is(err, broken) || errors.As(err, &s) {
 			t.Errorf("after %d bytes: %v, %v", n, rep, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package ncu
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,20 +24,25 @@ const (
 // are in base units, and Value.Unit is filled only for times and percentages.
 // Memory is bounded by the largest launch plus the metrics of all, and these by
 // limits of their own. Embedded
-// sources, code, host names, paths and command lines are passed over.
+// sources, code, host names, paths and command lines are passed over. The Report
+// is never nil; beside an error it holds the launches that were read before.
 func ReadReport(r io.ReaderAt, size int64, name string) (*Report, error) {
 	p := newReportReader(r, size)
-	if err := p.read(); err != nil {
-		return nil, p.place(err, name)
-	}
-	if len(p.rep.Launches) == 0 {
-		return nil, &SyntaxError{File: name, Msg: "the report holds no launch", Err: ErrNoTable}
-	}
-	for _, l := range p.rep.Launches {
+	err := p.read()
+	read := p.rep.Launches
+	for i, l := range read {
 		l.file = name
-		if err := p.finish(l); err != nil {
-			return nil, p.place(err, name)
+		if failed := p.finish(l); failed != nil {
+			p.rep.Launches = read[:i]
+			err = cmp.Or(err, failed)
+			break
 		}
+	}
+	switch {
+	case err != nil:
+		return p.rep, p.place(err, name)
+	case len(read) == 0:
+		return p.rep, &SyntaxError{File: name, Msg: "the report holds no launch", Err: ErrNoTable}
 	}
 	return p.rep, nil
 }

@@ -215,7 +215,7 @@ func TestReportRefused(t *testing.T) {
 	} {
 		rep, err := readBytes(c.in)
 		var s *SyntaxError
-		if rep != nil || !errors.As(err, &s) || !strings.Contains(s.Msg, c.msg) || s.File != "t.ncu-rep" {
+		if rep == nil || !errors.As(err, &s) || !strings.Contains(s.Msg, c.msg) || s.File != "t.ncu-rep" {
 			t.Errorf("%s: %v, %v; want %q", name, rep, err, c.msg)
 		}
 	}
@@ -251,11 +251,11 @@ func TestReportReadError(t *testing.T) {
 	broken := errors.New("broken disk")
 	rep, err := ReadReport(failingReader{broken}, 100, "t")
 	var s *SyntaxError
-	if rep != nil || !errors.Is(err, broken) || errors.As(err, &s) {
+	if rep == nil || !errors.Is(err, broken) || errors.As(err, &s) {
 		t.Errorf("%v, %v", rep, err)
 	}
 	b := madeUpReport()
-	if rep, err := ReadReport(bytes.NewReader(b), int64(len(b))+50, "t"); rep != nil || err == nil {
+	if rep, err := ReadReport(bytes.NewReader(b), int64(len(b))+50, "t"); rep == nil || err == nil {
 		t.Errorf("%v, %v", rep, err)
 	}
 }
