@@ -1,11 +1,13 @@
+//go:build linux
+
 package ptxas
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -81,56 +83,99 @@ func buildText(b testing.TB) string {
 	return s.String()
 }
 
-func BenchmarkParse(b *testing.B) {
-	for _, c := range []struct{ name, text string }{{"dense", denseText(b)}, {"templates", templateText(b)}, {"build", buildText(b)}} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(benchmarkSize)
-			peak := watchHeap()
-			entries := 0
-			for b.Loop() {
-				log, err := Parse(newRepeatReader(c.text, benchmarkSize), "log")
-				if err != nil {
-					b.Fatal(err)
+// benchTexts are what the benchmarks of logs read.
+func benchTexts(b *testing.B) map[string]string {
+	return map[string]string{"dense": denseText(b), "templates": templateText(b), "build": buildText(b)}
+}
+
+// measure runs a reader over generated texts and reports what it takes of the
+// processor, which other work on the machine does not change much, and of
+// memory. Read returns the number of records.
+func measure(b *testing.B, text string, read func(r io.Reader) (int, error)) {
+	b.SetBytes(benchmarkSize)
+	peak := watchHeap()
+	start, runs, records := cpuTime(b), 0, 0
+	for b.Loop() {
+		n, err := read(newRepeatReader(text, benchmarkSize))
+		if err != nil {
+			b.Fatal(err)
+		}
+		runs, records = runs+1, n
+	}
+	b.ReportMetric(benchmarkSize/1e6*float64(runs)/(cpuTime(b)-start).Seconds(), "MB/cpu-s")
+	b.ReportMetric(float64(peak())/(1<<20), "peak-MiB")
+	b.ReportMetric(float64(records), "records")
+}
+
+// cpuTime returns the processor time of the process.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func BenchmarkReader(b *testing.B) {
+	for name, text := range benchTexts(b) {
+		b.Run(name, func(b *testing.B) {
+			measure(b, text, func(r io.Reader) (int, error) {
+				rd := NewReader(r, "log")
+				for n := 0; ; n++ {
+					if _, err := rd.Next(); err != nil {
+						return n, dropEOF(err)
+					}
 				}
-				entries = len(log.Entries)
-			}
-			b.ReportMetric(float64(peak())/(1<<20), "peak-MiB")
-			b.ReportMetric(float64(entries), "entries")
+			})
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for name, text := range benchTexts(b) {
+		b.Run(name, func(b *testing.B) {
+			measure(b, text, func(r io.Reader) (int, error) {
+				log, err := Parse(r, "log")
+				return len(log.Entries), err
+			})
 		})
 	}
 }
 
 // BenchmarkLines is the floor: the same text, only cut into lines.
 func BenchmarkLines(b *testing.B) {
-	text := denseText(b)
-	b.SetBytes(benchmarkSize)
-	for b.Loop() {
-		lines := newLineReader(newRepeatReader(text, benchmarkSize))
-		for {
-			if _, err := lines.next(); err == io.EOF {
-				break
-			} else if err != nil {
-				b.Fatal(err)
+	measure(b, denseText(b), func(r io.Reader) (int, error) {
+		lines := newLineReader(r)
+		for n := 0; ; n++ {
+			if _, err := lines.next(); err != nil {
+				return n, dropEOF(err)
 			}
 		}
-	}
+	})
+}
+
+// usageText is cuobjdump's report on 13 functions.
+func usageText(b *testing.B) string {
+	text := readText(b, "testdata/cuda13.0/kernels.sm_90.resusage.txt")
+	return strings.ReplaceAll(text, "transpose", "transpose@@@@@@")
+}
+
+func BenchmarkResourceReader(b *testing.B) {
+	measure(b, usageText(b), func(r io.Reader) (int, error) {
+		rd := NewResourceReader(r, "usage")
+		for n := 0; ; n++ {
+			if _, err := rd.Next(); err != nil {
+				return n, dropEOF(err)
+			}
+		}
+	})
 }
 
 func BenchmarkParseResourceUsage(b *testing.B) {
-	for _, path := range recordings(b, "testdata/cuda13.0") {
-		if !strings.HasSuffix(path, "kernels.sm_90.resusage.txt") {
-			continue
-		}
-		text := []byte(strings.ReplaceAll(readText(b, path), "transpose", "transpose@@@@@@"))
-		b.SetBytes(benchmarkSize)
-		for b.Loop() {
-			if _, err := ParseResourceUsage(newRepeatReader(string(text), benchmarkSize), "usage"); err != nil {
-				b.Fatal(err)
-			}
-		}
-		return
-	}
-	b.Fatal("no recording")
+	measure(b, usageText(b), func(r io.Reader) (int, error) {
+		usage, err := ParseResourceUsage(r, "usage")
+		return len(usage.Functions), err
+	})
 }
 
 // watchHeap samples the live heap until the returned function is called, which
@@ -163,13 +208,4 @@ func BenchmarkKey(b *testing.B) {
 			b.Fatal("not normalised")
 		}
 	}
-}
-
-func readText(t testing.TB, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }

@@ -10,52 +10,65 @@ type mergeKey struct {
 	what     string // key of the function for advisories (C75xx) that name one, else the text
 }
 
-// message keeps an advisory, warning, error or note.
-func (p *parser) message(t tag, body []byte) error {
+// say hands out an advisory, warning, error or note.
+func (p *parser) say(t tag, body []byte) error {
 	text := string(trimTail(body))
 	if text == "" {
 		return nil
 	}
-	d := Diagnostic{Severity: t.severity, Source: t.source, Place: t.place, Line: p.line, Repeats: 1}
+	d := &p.message
+	*d = Diagnostic{Severity: t.severity, Source: t.source, Place: t.place, Line: p.line, Repeats: 1}
 	d.Code, d.Text = cutCode(text)
 	d.classify()
-	if t.severity == SeverityError || t.severity == SeverityFatal {
-		p.failed = true
-	}
 	if d.Function != "" {
 		d.Key = Key(d.Function)
 	}
-	return p.merge(p.list(&d), d)
+	p.said = true
+	list := d.list()
+	p.failed = p.failed || list == listErrors
+	if p.messages[list] == "" {
+		p.messages[list] = shorten(d.Text)
+	}
+	return nil
 }
+
+// The lists of a Log, in the order in which their messages explain why a text
+// has no entry.
+const (
+	listErrors = iota
+	listWarnings
+	listAdvisories
+	listNotes
+	numLists
+)
 
 // list returns where a message goes.
-func (p *parser) list(d *Diagnostic) *[]Diagnostic {
+func (d *Diagnostic) list() int {
 	switch {
 	case d.Severity == SeverityError || d.Severity == SeverityFatal:
-		return &p.log.Errors
+		return listErrors
 	case isAdvisory(d.Code):
-		return &p.log.Advisories
+		return listAdvisories
 	case d.Severity == SeverityWarning || d.Kind == KindRegisterLimitOverride:
-		return &p.log.Warnings
+		return listWarnings
 	}
-	return &p.log.Notes
+	return listNotes
 }
 
-func (p *parser) merge(list *[]Diagnostic, d Diagnostic) error {
+// message keeps a message, or counts it when there is an equal one.
+func (c *collector) message(d *Diagnostic) error {
 	k := mergeKey{d.Source, d.Severity, d.Code, d.Text}
 	if isAdvisory(d.Code) && d.Key != "" {
 		k.what = d.Key
 	}
-	if i, ok := p.at[k]; ok {
+	list := [numLists]*[]Diagnostic{&c.log.Errors, &c.log.Warnings, &c.log.Advisories, &c.log.Notes}[d.list()]
+	if i, ok := c.at[k]; ok {
 		(*list)[i].Repeats++
 		return nil
 	}
-	if err := p.count(); err != nil {
-		return err
-	}
-	p.at[k] = len(*list)
-	*list = append(*list, d)
-	return p.keep(d.Text)
+	c.at[k] = len(*list)
+	*list = append(*list, *d)
+	return c.keep(1, d.Text)
 }
 
 // isAdvisory reports whether a code is one of the C75xx, which speak of what

@@ -77,15 +77,24 @@ func read(t *testing.T, path string) string {
 	if strings.HasSuffix(path, ".txt") {
 		u, err := ParseResourceUsage(bytes.NewReader(data), name)
 		if err != nil {
-			return fmt.Sprintf("%T: %v\n", err, err)
+			return fmt.Sprintf("%T: %v\n", err, err) + renderUsage(u)
 		}
 		return renderUsage(u)
 	}
 	log, err := Parse(bytes.NewReader(data), name)
 	if err != nil {
-		return fmt.Sprintf("%T: %v\n", err, err)
+		return fmt.Sprintf("%T: %v\n", err, err) + render(log)
 	}
 	return render(log)
+}
+
+func readText(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // recordings are the logs and resource usage texts below a folder.
@@ -155,7 +164,8 @@ func TestCorpus(t *testing.T) {
 		}
 		got := read(t, path)
 		if strings.HasPrefix(got, "*") {
-			fmt.Fprintf(&b, "%s: %s", filepath.ToSlash(rel), got)
+			first, _, _ := strings.Cut(got, "\n")
+			fmt.Fprintf(&b, "%s: %s\n", filepath.ToSlash(rel), first)
 			continue
 		}
 		fmt.Fprintf(&b, "%s: %d lines sha256 %x\n", filepath.ToSlash(rel), strings.Count(got, "\n"), sha256.Sum256([]byte(got)))

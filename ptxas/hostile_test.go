@@ -217,19 +217,31 @@ func TestKeptText(t *testing.T) {
 	const usage = "ptxas info    : Used 4 registers, 4 bytes xmem"
 	for _, lines := range [][]string{
 		{"ptxas info    : Function properties for kernel"},
-		{"ptxas info    : Overriding"},
 		{entryLine[:len(entryLine)-1], usage},
 	} {
 		p := newParser("f")
 		p.text = maxText - 5
-		if err := feed(p.parseLine, lines); err == nil || !strings.Contains(err.Error(), "bytes of names, messages and unknown fields") {
+		if err := feed(p.parseLine, lines); err == nil || !strings.Contains(err.Error(), tooMuchText) {
 			t.Errorf("%q: %v", lines, err)
 		}
 	}
-	p := &resourceParser{parser: newParser("f")}
+	p := newParser("f")
 	p.text = maxText - 5
-	if err := feed(p.parseLine, []string{"Resource usage:", "Function k:", "REG:1 TENSOR:7"}); err == nil {
-		t.Error("unknown fields of cuobjdump are not counted")
+	r := &resourceParser{parser: p}
+	if err := feed(r.parseLine, []string{"Resource usage:", "Function k:", "REG:1 TENSOR:7"}); err != nil || p.text != len("k")+len("TENSOR:7") {
+		t.Errorf("cuobjdump: %d bytes, %v", p.text, err)
+	}
+	c := newCollector(p)
+	c.text = maxText - 5
+	for name, err := range map[string]error{
+		"message":       c.add(Record{Diagnostic: &Diagnostic{Text: "Overriding"}}),
+		"entry":         c.add(Record{Entry: &Entry{Name: "kernel", Key: "kernel"}}),
+		"unknown field": c.add(Record{Entry: &Entry{Name: "k", Key: "k", Unknown: []string{"4 bytes xmem"}}}),
+		"function":      c.add(Record{Function: &Function{Name: "function", Key: "function"}}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), tooMuchText) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

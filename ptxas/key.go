@@ -22,6 +22,13 @@ import (
 // Key(Key(s)) == Key(s). Two different symbols can have one Key; that is what
 // [Entry.Occurrence] is for.
 func Key(name string) string {
+	if !changeable(name) {
+		return name
+	}
+	return normalise(name)
+}
+
+func normalise(name string) string {
 	// A step can uncover another ("…$1" behind an identifier that is dropped).
 	// A name that was made to do so without end is its own key.
 	key := name
@@ -33,6 +40,39 @@ func Key(name string) string {
 		key = short
 	}
 	return name
+}
+
+// changeable reports whether a name holds the beginning of anything that Key
+// removes. Most names do not, and are passed over at little cost.
+func changeable(s string) bool {
+	for i := range len(s) {
+		switch {
+		case s[i] == '$':
+			return true
+		case s[i] == '_' && (beginsMark(s[i:]) || strings.HasSuffix(s[:i], "CUB") || strings.HasSuffix(s[:i], "THRUST")):
+			return true
+		}
+	}
+	return false
+}
+
+// beginsMark reports whether s, which begins with an underscore, goes on as one
+// of the marks that begin with one.
+func beginsMark(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	switch s[1] {
+	case '_':
+		return s[2] == 'n' || s[2] == 'o' // __nv_static_, __omp_offloading_
+	case 'G':
+		return s[2] == 'L'
+	case 'I':
+		return s[2] == 'N'
+	case 'V':
+		return s[2] == '_'
+	}
+	return false
 }
 
 // trimClone removes "$<digits>" suffixes.

@@ -31,6 +31,9 @@ func TestKey(t *testing.T) {
 		if got := Key(c.name); got != c.want {
 			t.Errorf("Key(%q) = %q, want %q", c.name, got, c.want)
 		}
+		if got := normalise(c.name); got != c.want {
+			t.Errorf("normalise(%q) = %q, want %q", c.name, got, c.want)
+		}
 		if got := Key(c.want); got != c.want {
 			t.Errorf("Key(%q) = %q, want it unchanged", c.want, got)
 		}

@@ -135,10 +135,11 @@ func contradicts(a, b *Entry) bool {
 func checkLaws(t *testing.T, text string) {
 	t.Helper()
 	log, err := Parse(strings.NewReader(text), "f")
+	checkStream(t, text, log, err)
 	if err != nil {
 		var syntax *SyntaxError
 		var none *NoEntriesError
-		if log != nil || (!errors.As(err, &syntax) && !errors.As(err, &none)) {
+		if log == nil || (!errors.As(err, &syntax) && !errors.As(err, &none)) {
 			t.Fatalf("log %v beside error %T %v", log, err, err)
 		}
 		if syntax != nil && (syntax.File != "f" || syntax.Line < 1 || syntax.Msg == "") {
@@ -339,7 +340,7 @@ func FuzzParseResourceUsage(f *testing.F) {
 		if err != nil {
 			var syntax *SyntaxError
 			var none *NoEntriesError
-			if usage != nil || (!errors.As(err, &syntax) && !errors.As(err, &none)) {
+			if usage == nil || (!errors.As(err, &syntax) && !errors.As(err, &none)) {
 				t.Fatalf("usage %v beside error %T %v", usage, err, err)
 			}
 			return
@@ -370,7 +371,7 @@ func FuzzKey(f *testing.F) {
 	for _, s := range []string{
 		"_ZN41_INTERNAL_04cf063f_10_kernels_cu_5fca777a43_GLOBAL__N__04cf063f_10_kernels_cu_5fca777a12table_lookupEfi",
 		"__nv_static_25__3c193e71_4_a_cu__Z3locfi__Z5kstatPf", "_ZN3cub17CUB_200802_SM_90011EmptyKernelIvEEvv",
-		"__omp_offloading_10305_40788d_main_l23", "f$83$1",
+		"__omp_offloading_10305_40788d_main_l23", "f$83$1", "_ZN6thrust23THRUST_200802_SM_900_NS8cuda_cubE", "_ZN3cub21_V_300500_SM_900_12001kEv",
 	} {
 		f.Add(s)
 	}
@@ -378,6 +379,9 @@ func FuzzKey(f *testing.F) {
 		key := Key(name)
 		if Key(key) != key {
 			t.Fatalf("Key(%q) = %q, of which Key is %q", name, key, Key(key))
+		}
+		if slow := normalise(name); slow != key {
+			t.Fatalf("Key(%q) = %q, but %q when it is not passed over", name, key, slow)
 		}
 		if len(key) > len(name) || (name != "" && key == "") {
 			t.Fatalf("Key(%q) = %q", name, key)

@@ -164,8 +164,8 @@ func TestRefused(t *testing.T) {
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
-		if log != nil {
-			t.Errorf("%s: a result beside the error", c.name)
+		if log == nil {
+			t.Errorf("%s: nothing beside the error", c.name)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestFailedEntry(t *testing.T) {
 func TestReaderError(t *testing.T) {
 	broken := errors.New("disk on fire")
 	log, err := Parse(io.MultiReader(strings.NewReader(block), iotest.ErrReader(broken)), "log")
-	if log != nil || !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "log:7: ") {
+	if log == nil || !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "log:7: ") {
 		t.Errorf("got %v, %v", log, err)
 	}
 	if _, err := Parse(iotest.OneByteReader(strings.NewReader(block)), "log"); err != nil {

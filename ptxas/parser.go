@@ -3,50 +3,95 @@ package ptxas
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
+	"io"
+	"slices"
 )
 
 // A parser is the state between two lines. Records of one compiler process
 // come in a fixed order: an entry, its properties, its frame, its usage. What
 // breaks the order is refused, because mixed output breaks it.
 type parser struct {
-	file    string
-	line    int
-	log     *Log
-	entries chunked[Entry]
+	file string
+	line int
 
-	open      int     // index of the entry that waits for its usage, or -1
-	last      int     // index of the entry that callees belong to, or -1
-	entry     *symbol // of the latest entry
-	failed    bool    // an error was printed since the entry was opened
-	unitStart int     // index of the unit's first entry
+	unit      []Entry // of the unit that is read; the next one overwrites them
 	unitFuncs []Function
-	apart     bool // the latest record is a function's frame: a compile time behind it means that it was compiled separately
+	open      int  // index of the entry that waits for its usage, or -1
+	last      int  // index of the entry that callees belong to, or -1
+	failed    bool // an error was printed since the entry was opened
+	apart     bool // the latest record is a function's frame: a compile time after it means that it was compiled separately
 	props     target
 
-	symbols  map[string]*symbol
-	spare    []symbol // allocated, not yet used
-	names    stringPool
+	message  Diagnostic // to be taken, if said
+	said     bool
+	released bool // the unit is to be taken
+	taken    int  // of its entries, or of its functions when it has none
+
+	units    int
+	entries  int              // taken so far
+	library  bool             // a function of a unit without entries was taken
+	messages [numLists]string // the first of each list
+
+	labels   labelCache
 	archs    map[string]string
 	lastArch string // most lines repeat it
-	at       map[mergeKey]int
-	records  int
-	text     int
+	records  int    // of the unit
+	text     int    // of the unit
 }
 
 // A target is what the next frame (ptxas) or usage (linkers) belongs to.
 type target struct {
 	source Source // empty when there is none
-	*symbol
-	arch string // that the linker prints behind the name
+	label
+	arch string // that the linker prints after the name
 	own  bool   // the open entry itself
 	line int
 }
 
 func newParser(file string) *parser {
-	return &parser{
-		file: file, log: &Log{}, open: -1, last: -1,
-		symbols: map[string]*symbol{}, archs: map[string]string{}, at: map[mergeKey]int{},
+	return &parser{file: file, open: -1, last: -1, archs: map[string]string{}, labels: labelCache{seed: maphash.MakeSeed()}}
+}
+
+// take returns the next record that is complete.
+func (p *parser) take() (Record, bool) {
+	if p.said {
+		p.said = false
+		return Record{Diagnostic: &p.message}, true
 	}
+	if !p.released {
+		return Record{}, false
+	}
+	i := p.taken
+	p.taken++
+	switch {
+	case i < len(p.unit):
+		p.entries++
+		return Record{Entry: &p.unit[i]}, true
+	case len(p.unit) == 0 && i < len(p.unitFuncs):
+		p.library = true
+		return Record{Function: &p.unitFuncs[i]}, true
+	}
+	p.released, p.taken, p.unit, p.unitFuncs, p.records, p.text = false, 0, p.unit[:0], nil, 0, 0
+	return Record{}, false
+}
+
+// release lets the records of the unit be taken.
+func (p *parser) release() {
+	for i := range p.unit {
+		if e := &p.unit[i]; e.Source == SourcePtxas {
+			e.UnitFunctions = p.unitFuncs
+		}
+	}
+	p.released, p.open, p.last, p.apart = true, -1, -1, false
+}
+
+// abandon releases what is complete before an error.
+func (p *parser) abandon() {
+	if p.open >= 0 {
+		p.unit = p.unit[:p.open]
+	}
+	p.release()
 }
 
 func (p *parser) syntaxError(msg, hint string) error {
@@ -64,40 +109,43 @@ func (p *parser) openEntry(source Source, body []byte) error {
 	if !ok {
 		return p.syntaxError("unreadable entry function", "")
 	}
-	if err := p.complete("an entry function begins"); err != nil {
+	if err := p.waiting("an entry function begins"); err != nil {
 		return err
 	}
-	sym, err := p.symbol(name)
+	l, err := p.label(name)
 	if err != nil {
-		return err
-	}
-	if err := p.count(); err != nil {
 		return err
 	}
 	kept, err := p.arch(arch)
 	if err != nil {
 		return err
 	}
-	p.push(source, sym, kept)
-	p.open, p.entry, p.last, p.failed, p.apart = p.entries.n-1, sym, -1, false, false
+	if _, err := p.push(source, l, kept); err != nil {
+		return err
+	}
+	p.open, p.last, p.failed, p.apart = len(p.unit)-1, -1, false, false
 	return nil
 }
 
-// push appends an entry.
-func (p *parser) push(source Source, sym *symbol, arch string) *Entry {
-	e := p.entries.add()
-	e.Source, e.Arch, e.Name, e.Key, e.Line = source, arch, sym.name, sym.key.name, p.line
-	e.Occurrence = sym.key.next(source, arch)
-	return e
+// push appends an entry. It is valid until the next one is.
+func (p *parser) push(source Source, l label, arch string) (*Entry, error) {
+	if err := p.count(); err != nil {
+		return nil, err
+	}
+	p.unit = slices.Grow(p.unit, 1)[:len(p.unit)+1]
+	e := &p.unit[len(p.unit)-1]
+	*e = Entry{}
+	e.Source, e.Arch, e.Name, e.Key, e.Line = source, arch, l.name, l.key, p.line
+	return e, nil
 }
 
-// complete reports an entry or properties that still wait for figures.
-func (p *parser) complete(event string) error {
+// waiting reports an entry or properties that still wait for figures.
+func (p *parser) waiting(event string) error {
 	if p.props.source != "" {
 		return p.scrambled(fmt.Sprintf("%s, but the properties of %s (line %d) have no figures", event, shorten(p.props.name), p.props.line))
 	}
 	if p.open >= 0 && !p.failed {
-		e := p.entries.at(p.open)
+		e := &p.unit[p.open]
 		return p.scrambled(fmt.Sprintf("%s, but entry %s (line %d) has no register count", event, shorten(e.Name), e.Line))
 	}
 	p.open = -1
@@ -113,31 +161,30 @@ func (p *parser) properties(source Source, body []byte) error {
 	if source != SourcePtxas {
 		return p.linkerProperties(source, body)
 	}
-	p.props = target{source: source, line: p.line}
 	name := trimTail(body)
-	if p.open >= 0 && p.entry.name == string(name) {
-		p.props.symbol, p.props.own = p.entry, true
+	if p.open >= 0 && p.unit[p.open].Name == string(name) {
+		p.props = target{source: source, label: label{name: p.unit[p.open].Name}, own: true, line: p.line}
 		return nil
 	}
-	var err error
-	p.props.symbol, err = p.symbol(name)
+	l, err := p.label(name)
+	p.props = target{source: source, label: l, line: p.line}
 	return err
 }
 
 func (p *parser) linkerProperties(source Source, body []byte) error {
-	if err := p.complete("the linker begins a function"); err != nil {
+	if err := p.waiting("the linker begins a function"); err != nil {
 		return err
 	}
 	name, arch, ok := linkerName(body)
 	if !ok {
 		return p.syntaxError("unreadable function properties", "")
 	}
-	sym, err := p.symbol(name)
+	l, err := p.label(name)
 	if err != nil {
 		return err
 	}
 	kept, err := p.arch(arch)
-	p.props = target{source: source, symbol: sym, arch: kept, line: p.line}
+	p.props = target{source: source, label: l, arch: kept, line: p.line}
 	return err
 }
 
@@ -167,9 +214,9 @@ func (p *parser) figures(f frame) error {
 	t := p.props
 	p.props = target{}
 	if !t.own {
-		return p.function(t, f)
+		return p.keepFunction(t, f)
 	}
-	e := p.entries.at(p.open)
+	e := &p.unit[p.open]
 	if e.StackBytes.Known {
 		return p.scrambled("properties of " + shorten(e.Name) + " are there twice")
 	}
@@ -178,14 +225,14 @@ func (p *parser) figures(f frame) error {
 	return nil
 }
 
-// function keeps the figures of a device function: with the entry that it is
-// printed in or behind, else with the unit.
-func (p *parser) function(t target, f frame) error {
+// keepFunction keeps the figures of a device function: with the entry that it is
+// printed in or after, else with the unit.
+func (p *parser) keepFunction(t target, f frame) error {
 	if err := p.count(); err != nil {
 		return err
 	}
 	fn := Function{
-		Name: t.name, Key: t.key.name, Line: t.line,
+		Name: t.name, Key: t.key, Line: t.line,
 		StackBytes: known(f.stack), SpillStoreBytes: f.stores, SpillLoadBytes: f.loads,
 	}
 	owner := p.open
@@ -195,16 +242,16 @@ func (p *parser) function(t target, f frame) error {
 	if owner < 0 {
 		p.unitFuncs = append(p.unitFuncs, fn)
 	} else {
-		e := p.entries.at(owner)
+		e := &p.unit[owner]
 		e.Callees = append(e.Callees, fn)
 	}
 	p.apart = p.open < 0
 	return nil
 }
 
-// compileTime ends one compilation. Behind a function's frame it says that
-// this function was compiled separately (-rdc=true): it belongs to the unit,
-// and so do its own callees behind it.
+// compileTime ends one compilation. After a function's frame it says that this
+// function was compiled separately (-rdc=true): it belongs to the unit, and so
+// do its own callees after it.
 func (p *parser) compileTime() error {
 	if !p.apart {
 		return nil
@@ -213,7 +260,7 @@ func (p *parser) compileTime() error {
 	if p.last < 0 {
 		return nil
 	}
-	e := p.entries.at(p.last)
+	e := &p.unit[p.last]
 	n := len(e.Callees) - 1
 	p.unitFuncs = append(p.unitFuncs, e.Callees[n])
 	e.Callees = e.Callees[:n:n]
@@ -237,7 +284,7 @@ func (p *parser) used(source Source, body []byte, torn bool) error {
 	if p.open < 0 {
 		return p.scrambled("register use without an entry function")
 	}
-	e := p.entries.at(p.open)
+	e := &p.unit[p.open]
 	if err := p.usage(e, body); err != nil {
 		return err
 	}
@@ -256,9 +303,6 @@ func (p *parser) linkerUsed(source Source, body, arch []byte) error {
 	if len(arch) > 0 && p.props.arch != "" && p.props.arch != string(arch) {
 		return p.scrambled(fmt.Sprintf("register use for %s, but the properties of %s (line %d) are for %s", arch, shorten(p.props.name), p.props.line, p.props.arch))
 	}
-	if err := p.count(); err != nil {
-		return err
-	}
 	kept, err := p.arch(arch)
 	if err != nil {
 		return err
@@ -266,10 +310,20 @@ func (p *parser) linkerUsed(source Source, body, arch []byte) error {
 	if kept == "" {
 		kept = p.props.arch
 	}
-	e := p.push(source, p.props.symbol, kept)
+	e, err := p.push(source, p.props.label, kept)
+	if err != nil {
+		return err
+	}
 	e.Line = p.props.line
+	if err := p.usage(e, body); err != nil {
+		p.unit = p.unit[:len(p.unit)-1]
+		return err
+	}
 	p.props, p.last = target{}, -1
-	return p.usage(e, body)
+	if len(p.unit) == 1 && len(p.unitFuncs) == 0 {
+		p.release() // a link has no end, and nothing of it is still to come
+	}
+	return nil
 }
 
 // usage reads the figures of an entry.
@@ -280,55 +334,43 @@ func (p *parser) usage(e *Entry, body []byte) error {
 	return p.keep(e.Unknown...)
 }
 
-// unit handles the "bytes gmem" line, with which every unit begins.
-func (p *parser) unit(whole bool) error {
+// beginUnit handles the "bytes gmem" line, with which every unit begins.
+func (p *parser) beginUnit(whole bool) error {
 	if !whole {
 		return p.syntaxError("unreadable global memory figures", "")
 	}
-	p.log.Units++
-	return p.endUnit("a unit begins")
-}
-
-// endUnit gives the functions of a unit to its entries.
-func (p *parser) endUnit(event string) error {
-	if err := p.complete(event); err != nil {
+	if err := p.waiting("a unit begins"); err != nil {
 		return err
 	}
-	for i := p.unitStart; i < p.entries.n; i++ {
-		if e := p.entries.at(i); e.Source == SourcePtxas {
-			e.UnitFunctions = p.unitFuncs
-		}
-	}
-	if p.unitStart == p.entries.n {
-		p.log.Functions = append(p.log.Functions, p.unitFuncs...)
-	}
-	p.unitStart, p.unitFuncs, p.last, p.apart = p.entries.n, nil, -1, false
+	p.units++
+	p.release()
 	return nil
 }
 
 // finish ends the text.
-func (p *parser) finish() (*Log, error) {
-	if err := p.endUnit("the text ends"); err != nil {
-		return nil, err
+func (p *parser) finish() error {
+	if err := p.waiting("the text ends"); err != nil {
+		p.abandon()
+		return err
 	}
-	if p.entries.n == 0 {
-		return nil, p.noEntries()
+	p.release()
+	if p.entries+len(p.unit) == 0 {
+		return p.noEntries()
 	}
-	p.log.Entries = p.entries.flatten()
-	return p.log, nil
+	return io.EOF
 }
 
 func (p *parser) noEntries() error {
-	e := &NoEntriesError{File: p.file, Units: p.log.Units, Reason: NoCompilerOutput}
-	for _, list := range [][]Diagnostic{p.log.Errors, p.log.Warnings, p.log.Advisories, p.log.Notes} {
-		if len(list) > 0 && e.Message == "" {
-			e.Message = shorten(list[0].Text)
+	e := &NoEntriesError{File: p.file, Units: p.units, Reason: NoCompilerOutput}
+	for _, first := range p.messages {
+		if e.Message == "" {
+			e.Message = first
 		}
 	}
 	switch {
-	case len(p.log.Errors) > 0:
+	case p.messages[listErrors] != "":
 		e.Reason = CompilationFailed
-	case p.log.Units > 0 || len(p.log.Functions) > 0:
+	case p.units > 0 || p.library || len(p.unitFuncs) > 0:
 		e.Reason, e.Message = NoKernels, ""
 	case e.Message != "":
 		e.Reason = OnlyMessages
@@ -336,21 +378,21 @@ func (p *parser) noEntries() error {
 	return e
 }
 
-// keep counts text that stays in memory.
+// keep bounds the text that a unit keeps in memory.
 func (p *parser) keep(texts ...string) error {
 	for _, s := range texts {
 		p.text += len(s)
 	}
 	if p.text > maxText {
-		return p.syntaxError(fmt.Sprintf("more than %d bytes of names, messages and unknown fields", maxText), "")
+		return p.syntaxError(tooMuchText, "")
 	}
 	return nil
 }
 
-// count counts records.
+// count bounds the records of a unit.
 func (p *parser) count() error {
 	if p.records++; p.records > maxRecords {
-		return p.syntaxError(fmt.Sprintf("more than %d records", maxRecords), "")
+		return p.syntaxError(tooManyRecords, "")
 	}
 	return nil
 }

@@ -3,75 +3,70 @@ package ptxas
 import (
 	"bytes"
 	"fmt"
+	"io"
 )
 
 // A resourceParser is the state between two lines of cuobjdump -res-usage.
 type resourceParser struct {
 	*parser
-	records  chunked[resourceRecord]
-	banks    chunked[ConstantBank] // of all records, in their order
-	unknown  []string              // fields of all records, in their order
-	current  []byte                // architecture of the section
-	used     bool                  // it has had its section
-	pending  bool                  // the last record waits for its figures
-	inside   bool                  // "Resource usage:" was seen since the last section began
-	sections int                   // how many "Resource usage:" were seen
-	loose    []byte                // name of the function that the line before named outside a section
+	function  ResourceFunction // the latest
+	banks     []ConstantBank   // room for those of the next functions
+	current   []byte           // architecture of the section
+	used      bool             // it has had its section
+	pending   bool             // the function waits for its figures
+	complete  bool             // it is to be taken
+	inside    bool             // "Resource usage:" was seen since the last section began
+	sections  int              // how many "Resource usage:" were seen
+	functions int              // so far
+	loose     []byte           // name of the function that the line before named outside a section
 }
 
-// A resourceRecord is a function as it is read. A ResourceFunction is larger
-// than its text; the functions are made once their number is known, and until
-// then they are kept in half the size.
-type resourceRecord struct {
-	symbol         *symbol
-	arch           string
-	line           int
-	occurrence     int32
-	banks, unknown uint16            // how many of the parser's are this function's
-	figures        [numFigures]int64 // one more than printed; 0 is unknown
+// take returns the latest function once it is complete.
+func (p *resourceParser) take() (*ResourceFunction, bool) {
+	if !p.complete {
+		return nil, false
+	}
+	p.complete = false
+	return &p.function, true
 }
-
-// The figures that have a field of their own, in the order of print.
-const (
-	figureRegisters = iota
-	figureStack
-	figureShared
-	figureLocal
-	figureTextures
-	figureSurfaces
-	figureSamplers
-	numFigures
-)
 
 func (p *resourceParser) parseLine(line []byte, torn bool) error {
-	if rest, ok := cutWord(line, "arch = "); ok {
-		return p.arch(rest)
+	before := p.loose
+	p.loose = p.loose[:0]
+	if len(line) == 0 {
+		return nil
 	}
-	if string(line) == "Resource usage:" {
-		return p.begin()
+	switch line[0] { // most lines are of functions and figures
+	case 'F':
+		if rest, ok := cutWord(line, "Function "); ok && p.inside {
+			return p.begun(rest)
+		}
+		if _, ok := cutWord(line, "Fatbin "); ok {
+			p.inside, p.current = false, nil
+			return p.settled()
+		}
+	case 'R':
+		if _, ok := cutWord(line, "REG:"); ok && p.inside {
+			return p.figures(line, torn)
+		}
+		if string(line) == "Resource usage:" {
+			return p.begin()
+		}
+	case 'a':
+		if rest, ok := cutWord(line, "arch = "); ok {
+			return p.arch(rest)
+		}
 	}
-	if bytes.HasPrefix(line, []byte("Fatbin ")) {
-		p.inside, p.current = false, nil
-		return p.settled()
+	if p.inside {
+		return nil
 	}
-	if !p.inside {
-		return p.outside(line, torn)
-	}
-	if rest, ok := cutWord(line, "Function "); ok {
-		return p.function(rest)
-	}
-	if _, ok := cutWord(line, "REG:"); ok {
-		return p.figures(line, torn)
-	}
-	return nil
+	return p.outside(line, before, torn)
 }
 
 // outside handles a line before "Resource usage:". Texts are passed on without
 // that heading; a line of figures right after a function's begins the section,
 // since other programs print lines like one of the two.
-func (p *resourceParser) outside(line []byte, torn bool) error {
-	name := p.loose
-	p.loose = p.loose[:0]
+func (p *resourceParser) outside(line, name []byte, torn bool) error {
 	if rest, ok := cutWord(line, "Function "); ok && rest[len(rest)-1] == ':' {
 		p.loose = append(p.loose, rest...)
 	}
@@ -80,7 +75,7 @@ func (p *resourceParser) outside(line []byte, torn bool) error {
 	}
 	p.inside, p.used = true, true
 	p.line-- // of the function
-	err := p.function(name)
+	err := p.begun(name)
 	p.line++
 	if err != nil {
 		return err
@@ -104,8 +99,7 @@ func (p *resourceParser) settled() error {
 	if !p.pending {
 		return nil
 	}
-	r := p.records.at(p.records.n - 1)
-	return p.syntaxError(fmt.Sprintf("function %s (line %d) has no figures", shorten(r.symbol.name), r.line), "")
+	return p.syntaxError(fmt.Sprintf("function %s (line %d) has no figures", shorten(p.function.Name), p.function.Line), "")
 }
 
 func (p *resourceParser) arch(name []byte) error {
@@ -116,30 +110,23 @@ func (p *resourceParser) arch(name []byte) error {
 	return p.settled()
 }
 
-// function handles "Function NAME:".
-func (p *resourceParser) function(s []byte) error {
+// begun handles "Function NAME:".
+func (p *resourceParser) begun(s []byte) error {
 	if err := p.settled(); err != nil {
 		return err
 	}
 	if len(s) < 2 || s[len(s)-1] != ':' {
 		return p.syntaxError("unreadable function", "")
 	}
-	sym, err := p.symbol(s[:len(s)-1])
+	p.text = 0
+	l, err := p.label(s[:len(s)-1])
 	if err != nil {
-		return err
-	}
-	if err := p.count(); err != nil {
 		return err
 	}
 	arch, err := p.parser.arch(p.current)
-	if err != nil {
-		return err
-	}
-	r := p.records.add()
-	r.symbol, r.arch, r.line = sym, arch, p.line
-	r.occurrence = int32(sym.key.next("", arch))
+	p.function = ResourceFunction{Arch: arch, Name: l.name, Key: l.key, Line: p.line}
 	p.pending = true
-	return nil
+	return err
 }
 
 // figures handles "REG:48 STACK:0 SHARED:5120 … CONSTANT[0]:548 …".
@@ -147,10 +134,9 @@ func (p *resourceParser) figures(s []byte, torn bool) error {
 	if !p.pending {
 		return p.syntaxError("figures without a function", "")
 	}
-	p.pending = false
-	r := p.records.at(p.records.n - 1)
+	f := &p.function
 	for len(s) > 0 {
-		rest, ok := p.field(r, s)
+		rest, ok := p.field(f, s)
 		if !ok {
 			if i := bytes.IndexAny(s, " \t"); i >= 0 {
 				s = s[:i]
@@ -159,128 +145,134 @@ func (p *resourceParser) figures(s []byte, torn bool) error {
 		}
 		s = rest
 	}
-	if r.figures[figureRegisters] == 0 {
+	if !f.Registers.Known {
 		return p.syntaxError("figures without registers", "")
 	}
 	if torn {
-		if err := p.torn(r); err != nil {
+		if err := p.torn(f); err != nil {
 			return err
 		}
 	}
-	return p.keep(p.unknown[len(p.unknown)-int(r.unknown):]...)
+	p.pending, p.complete = false, true
+	p.functions++
+	return p.keep(f.Unknown...)
 }
 
 // torn handles a line of figures without its end: its last number may lack
 // digits, unless it is 0.
-func (p *resourceParser) torn(r *resourceRecord) error {
-	last := &r.figures[figureSamplers]
-	if *last == 0 {
+func (p *resourceParser) torn(f *ResourceFunction) error {
+	if !f.Samplers.Known {
 		return p.syntaxError("the text ends inside a line of figures", "")
 	}
-	if *last > 1 {
-		*last = 0
+	if f.Samplers.N > 0 {
+		f.Samplers = Count{}
 	}
 	return nil
 }
 
-// field reads one NAME:NUMBER field and the blanks behind it; a number that is
+// field reads one NAME:NUMBER field and the blanks after it; a number that is
 // not one, or a field that is there twice, is refused.
-func (p *resourceParser) field(r *resourceRecord, s []byte) (rest []byte, ok bool) {
-	end := 0
-	for end < len(s) && s[end] != ':' && s[end] > ' ' {
-		end++
+func (p *resourceParser) field(f *ResourceFunction, s []byte) (rest []byte, ok bool) {
+	c, number := f.figure(s)
+	if c == nil {
+		return p.otherField(f, s)
 	}
-	if end == 0 || end == len(s) || s[end] != ':' {
+	n, rest, ok := cutValue(number)
+	if !ok || c.Known {
 		return nil, false
 	}
-	name := s[:end]
-	n, rest, ok := cutInt(s[end+1:])
-	field := s[:len(s)-len(rest)]
-	if rest = trimLeft(rest); !ok || (len(rest) > 0 && len(field)+len(rest) == len(s)) {
+	*c = known(n)
+	return rest, true
+}
+
+// figure returns the Count that a field begins, and what follows its colon; it
+// returns nil for the other fields.
+func (f *ResourceFunction) figure(s []byte) (c *Count, rest []byte) {
+	ok := false
+	switch {
+	case len(s) < 2:
+	case s[0] == 'R':
+		rest, ok = cutWord(s, "REG:")
+		c = &f.Registers
+	case s[0] == 'L':
+		rest, ok = cutWord(s, "LOCAL:")
+		c = &f.LocalBytes
+	case s[0] == 'T':
+		rest, ok = cutWord(s, "TEXTURE:")
+		c = &f.Textures
+	case s[1] == 'T':
+		rest, ok = cutWord(s, "STACK:")
+		c = &f.StackBytes
+	case s[1] == 'H':
+		rest, ok = cutWord(s, "SHARED:")
+		c = &f.SharedBytes
+	case s[1] == 'U':
+		rest, ok = cutWord(s, "SURFACE:")
+		c = &f.Surfaces
+	case s[1] == 'A':
+		rest, ok = cutWord(s, "SAMPLER:")
+		c = &f.Samplers
+	}
+	if !ok {
+		return nil, nil
+	}
+	return c, rest
+}
+
+// cutValue reads the number of a field and the blanks after it.
+func cutValue(s []byte) (n int64, rest []byte, ok bool) {
+	n, rest, ok = cutInt(s)
+	if len(rest) > 0 {
+		ok = ok && (rest[0] == ' ' || rest[0] == '\t')
+		rest = trimLeft(rest)
+	}
+	return n, rest, ok
+}
+
+// otherField reads a constant bank or keeps a field as text.
+func (p *resourceParser) otherField(f *ResourceFunction, s []byte) (rest []byte, ok bool) {
+	if bank, ok := cutWord(s, "CONSTANT["); ok {
+		return p.bank(f, bank)
+	}
+	end := bytes.IndexAny(s, ": \t")
+	if end <= 0 || s[end] != ':' {
 		return nil, false
 	}
-	if i := figureIndex(name); i < numFigures {
-		twice := r.figures[i] != 0
-		r.figures[i] = n + 1
-		return rest, !twice
-	}
-	if bank, ok := cutWord(name, "CONSTANT["); ok {
-		return rest, p.bank(r, bank, n)
-	}
-	p.unknown = append(p.unknown, string(field))
-	r.unknown++
-	return rest, r.unknown <= maxUnknown
+	_, rest, ok = cutValue(s[end+1:])
+	f.Unknown = append(f.Unknown, string(trimRight(s[:len(s)-len(rest)])))
+	return rest, ok && len(f.Unknown) <= maxUnknown
 }
 
-// figureIndex returns numFigures for a name that is none of the figures'.
-func figureIndex(name []byte) int {
-	switch string(name) {
-	case "REG":
-		return figureRegisters
-	case "STACK":
-		return figureStack
-	case "SHARED":
-		return figureShared
-	case "LOCAL":
-		return figureLocal
-	case "TEXTURE":
-		return figureTextures
-	case "SURFACE":
-		return figureSurfaces
-	case "SAMPLER":
-		return figureSamplers
+// bank keeps the size of a constant bank; s is what follows "CONSTANT[". The
+// banks of many functions share one allocation.
+func (p *resourceParser) bank(f *ResourceFunction, s []byte) (rest []byte, ok bool) {
+	bank, s, ok := cutFigure(s, "]:")
+	if !ok || bank >= 1000 || f.ConstantBytes(int(bank)).Known {
+		return nil, false
 	}
-	return numFigures
+	size, rest, ok := cutValue(s)
+	if f.Constant == nil {
+		const room = 2
+		if len(p.banks) < room {
+			p.banks = make([]ConstantBank, 128*room)
+		}
+		f.Constant, p.banks = p.banks[:0:room], p.banks[room:]
+	}
+	f.Constant = append(f.Constant, ConstantBank{Bank: int(bank), Bytes: size})
+	return rest, ok
 }
 
-// bank keeps the size of a constant bank; s is what follows "CONSTANT[".
-func (p *resourceParser) bank(r *resourceRecord, s []byte, size int64) bool {
-	bank, s, ok := cutInt(s)
-	if !ok || string(s) != "]" || bank >= 1000 {
-		return false
-	}
-	for i := range int(r.banks) {
-		if p.banks.at(p.banks.n-1-i).Bank == int(bank) {
-			return false
-		}
-	}
-	*p.banks.add() = ConstantBank{Bank: int(bank), Bytes: size}
-	r.banks++
-	return true
-}
-
-// functions makes the functions of the records.
-func (p *resourceParser) functions() []ResourceFunction {
-	list := make([]ResourceFunction, p.records.n)
-	banks, unknown := p.banks.flatten(), p.unknown
-	for i := range list {
-		f, r := &list[i], p.records.at(i)
-		f.Arch, f.Name, f.Key, f.Occurrence, f.Line = r.arch, r.symbol.name, r.symbol.key.name, int(r.occurrence), r.line
-		for i, c := range []*Count{&f.Registers, &f.StackBytes, &f.SharedBytes, &f.LocalBytes, &f.Textures, &f.Surfaces, &f.Samplers} {
-			if n := r.figures[i]; n > 0 {
-				*c = known(n - 1)
-			}
-		}
-		if n := r.banks; n > 0 {
-			f.Constant, banks = banks[:n:n], banks[n:]
-		}
-		if n := r.unknown; n > 0 {
-			f.Unknown, unknown = unknown[:n:n], unknown[n:]
-		}
-	}
-	return list
-}
-
-func (p *resourceParser) finish() (*ResourceUsage, error) {
+// finish ends the text.
+func (p *resourceParser) finish() error {
 	if err := p.settled(); err != nil {
-		return nil, err
+		return err
 	}
-	if p.records.n > 0 {
-		return &ResourceUsage{Functions: p.functions()}, nil
+	if p.functions > 0 {
+		return io.EOF
 	}
 	e := &NoEntriesError{File: p.file, Reason: NoResourceUsage, Units: p.sections}
 	if p.sections > 0 {
 		e.Reason = NoKernels
 	}
-	return nil, e
+	return e
 }

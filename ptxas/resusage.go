@@ -58,23 +58,76 @@ func (f *ResourceFunction) StaticSharedBytes() Count {
 	return known(s.N - int64(d.SharedReservedBytes))
 }
 
-// ParseResourceUsage reads the text of cuobjdump -res-usage. The name is for
-// messages only. Text in which no function is found is a *NoEntriesError, text
-// that cannot be read a *SyntaxError.
-func ParseResourceUsage(r io.Reader, name string) (*ResourceUsage, error) {
-	p := resourceParser{parser: newParser(name)}
-	lines := newLineReader(r)
+// A ResourceReader reads the functions of a text one by one. Its memory does not
+// grow with the text.
+type ResourceReader struct {
+	p     *resourceParser
+	lines lineReader
+	err   error // to be returned when the function before it is
+}
+
+// NewResourceReader returns a reader of what ParseResourceUsage reads. The name
+// is for messages only.
+func NewResourceReader(r io.Reader, name string) *ResourceReader {
+	return &ResourceReader{p: &resourceParser{parser: newParser(name)}, lines: newLineReader(r)}
+}
+
+// Next returns the next function, or io.EOF after the last one of a text that
+// has any. It is overwritten by the next call; a copy of it stays valid. Its
+// Occurrence is 0, because a ResourceReader does not remember earlier functions.
+// Other errors are those of [ParseResourceUsage] and are final.
+func (r *ResourceReader) Next() (*ResourceFunction, error) {
 	for {
-		line, err := lines.next()
-		p.line = lines.number
-		if err == io.EOF {
-			return p.finish()
+		if f, ok := r.p.take(); ok {
+			return f, nil
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		r.err = r.line()
+	}
+}
+
+// line reads one line.
+func (r *ResourceReader) line() error {
+	line, err := r.lines.next()
+	r.p.line = r.lines.number
+	switch {
+	case err == nil:
+		return r.p.parseLine(trimLeft(trimRight(line)), r.lines.torn)
+	case err == io.EOF:
+		return r.p.finish()
+	}
+	return r.p.readError(err)
+}
+
+// ParseResourceUsage reads the text of cuobjdump -res-usage, also compressed
+// with gzip. The name is for messages only. Text in which no function is found
+// is a *NoEntriesError, text that cannot be read a *SyntaxError. The result is
+// never nil; beside an error it holds the functions that were read before.
+func ParseResourceUsage(r io.Reader, name string) (*ResourceUsage, error) {
+	rd := NewResourceReader(r, name)
+	c := newCollector(rd.p.parser)
+	var functions chunked[ResourceFunction]
+	for {
+		f, err := rd.Next()
+		if err == nil {
+			err = c.resource(&functions, f)
 		}
 		if err != nil {
-			return nil, p.readError(err)
-		}
-		if err := p.parseLine(trimLeft(trimRight(line)), lines.torn); err != nil {
-			return nil, err
+			return &ResourceUsage{Functions: functions.flatten()}, dropEOF(err)
 		}
 	}
+}
+
+// resource keeps a function.
+func (c *collector) resource(list *chunked[ResourceFunction], f *ResourceFunction) error {
+	sym, err := c.symbol(f.Name, f.Key)
+	if err != nil {
+		return err
+	}
+	kept := list.add()
+	*kept = *f
+	kept.Name, kept.Key, kept.Occurrence = sym.name, sym.key.name, sym.key.next("", f.Arch)
+	return c.keep(1, f.Unknown...)
 }

@@ -87,7 +87,7 @@ func TestResourceUsageRefused(t *testing.T) {
 		{"name", head + " Function k\n", "u:3: unreadable function"},
 	} {
 		usage, err := ParseResourceUsage(strings.NewReader(c.text), "u")
-		if usage != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+		if usage == nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; want %q", c.name, usage, err, c.want)
 		}
 		var none *NoEntriesError

@@ -3,6 +3,7 @@ package ptxas
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,38 +36,68 @@ func (s *symbol) next(source Source, arch string) int {
 	return 1
 }
 
-// symbol returns the kept copy of a name and its key.
-func (p *parser) symbol(name []byte) (*symbol, error) {
-	if s, ok := p.symbols[string(name)]; ok {
-		return s, nil
-	}
-	if len(name) == 0 || len(name) > maxName {
-		return nil, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
-	}
-	s := p.addSymbol(p.names.add(name))
-	if key := Key(s.name); key != s.name {
-		if s.key = p.symbols[key]; s.key == nil {
-			s.key = p.addSymbol(key)
+// symbols are the names and keys of a log.
+type symbols struct {
+	at    map[string]*symbol
+	spare []symbol // allocated, not yet used
+}
+
+// add keeps a name and its key.
+func (s *symbols) add(name, key string) *symbol {
+	sym := s.newSymbol(name)
+	if key != name {
+		if sym.key = s.at[key]; sym.key == nil {
+			sym.key = s.newSymbol(key)
 		}
 	}
-	return s, p.keep(s.name)
+	return sym
 }
 
-func (p *parser) addSymbol(name string) *symbol {
-	if len(p.spare) == 0 {
-		p.spare = make([]symbol, 64)
+func (s *symbols) newSymbol(name string) *symbol {
+	if len(s.spare) == 0 {
+		s.spare = make([]symbol, 64)
 	}
-	s := &p.spare[0]
-	p.spare = p.spare[1:]
-	s.name, s.key, s.seen = name, s, s.room[:0]
-	p.symbols[name] = s
-	return s
+	sym := &s.spare[0]
+	s.spare = s.spare[1:]
+	sym.name, sym.key, sym.seen = name, sym, sym.room[:0]
+	s.at[name] = sym
+	return sym
 }
 
-// A stringPool copies short strings into few allocations.
-type stringPool struct{ b strings.Builder }
+// A label is a function's name and key.
+type label struct{ name, key string }
 
-func (p *stringPool) add(s []byte) string {
+// label returns a copy of a name, and its key.
+func (p *parser) label(name []byte) (label, error) {
+	if len(name) == 0 || len(name) > maxName {
+		return label{}, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
+	}
+	if len(name) > maxCached {
+		s := string(name)
+		return label{s, Key(s)}, p.keep(s)
+	}
+	slot := &p.labels.slots[maphash.Bytes(p.labels.seed, name)%uint64(len(p.labels.slots))]
+	if slot.name != string(name) {
+		slot.name = p.labels.names.add(name)
+		slot.key = Key(slot.name)
+	}
+	return *slot, p.keep(slot.name)
+}
+
+// A labelCache remembers the labels of recent names, because compilers repeat
+// them: for each architecture, and for each entry that calls a function.
+type labelCache struct {
+	seed  maphash.Seed
+	slots [1 << 10]label
+	names namePool
+}
+
+const maxCached = 4 << 10 // bytes of a name that is remembered
+
+// A namePool copies short strings into few allocations.
+type namePool struct{ b strings.Builder }
+
+func (p *namePool) add(s []byte) string {
 	const size = 4 << 10
 	if p.b.Cap()-p.b.Len() < len(s) {
 		p.b.Reset()
