@@ -3,6 +3,7 @@ package ptxas_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"strings"
 
@@ -112,4 +113,52 @@ func ExampleOccupancy() {
 	// Output:
 	// 64 registers (allocated as 64): 2 blocks, 50 % occupancy, limited by [registers]
 	// 66 registers (allocated as 72): 1 blocks, 25 % occupancy, limited by [registers]
+}
+
+// From a line of a build log to the occupancy of a launch.
+func ExampleEntry_Occupancy() {
+	parsed, err := ptxas.Parse(strings.NewReader(buildLog), "build.log")
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := parsed.Entries[0].Occupancy(ptxas.Launch{BlockSize: 256, DynamicSharedBytes: 96 << 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d blocks, %.0f %% occupancy, limited by %v\n", r.BlocksPerSM, r.Percent, r.Limiters)
+	// Output:
+	// 2 blocks, 25 % occupancy, limited by [shared memory]
+}
+
+// Only io.EOF says that the text was whole.
+func ExampleReader() {
+	r := ptxas.NewReader(strings.NewReader(buildLog), "build.log")
+	for {
+		record, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		if e := record.Entry; e != nil {
+			fmt.Println(e.Name, e.Registers)
+		}
+	}
+	// Output:
+	// _Z9recursivePii 24
+}
+
+// What was read before an error stands beside it.
+func ExampleParse_withoutVerbose() {
+	parsed, err := ptxas.Parse(strings.NewReader(
+		"ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to a call in the function 'k'\n"), "build.log")
+	var none *ptxas.NoEntriesError
+	if errors.As(err, &none) {
+		for _, a := range parsed.Advisories {
+			fmt.Println(a.Code, a.Function)
+		}
+	}
+	// Output:
+	// C7510 k
 }

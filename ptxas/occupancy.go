@@ -89,6 +89,31 @@ func Occupancy(arch string, l Launch) (Result, error) {
 	return r, nil
 }
 
+// Occupancy computes the occupancy of a launch of the entry. Its registers,
+// static shared memory and barriers take the place of the launch's; one that the
+// log does not say is an error, except for barriers where they never limit.
+func (e *Entry) Occupancy(l Launch) (Result, error) {
+	d, err := Device(e.Arch)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, f := range []struct {
+		what  string
+		count Count
+		dst   *int
+	}{
+		{"registers", e.Registers, &l.RegistersPerThread},
+		{"shared memory", e.SharedBytes, &l.StaticSharedBytes},
+		{"barriers", e.Barriers, &l.Barriers},
+	} {
+		if !f.count.Known && (f.dst != &l.Barriers || d.BarriersPerSM > 0) {
+			return Result{}, fmt.Errorf("the log does not say the %s of %s", f.what, shorten(e.Name))
+		}
+		*f.dst = int(min(f.count.N, maxShared+1)) // what is too much stays too much
+	}
+	return Occupancy(e.Arch, l)
+}
+
 // maxShared bounds shared memory so that a sum fits into 32 bits.
 const maxShared = 1 << 28
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -333,5 +334,36 @@ func TestOccupancyMonotonic(t *testing.T) {
 		if after.BlocksPerSM > before.BlocksPerSM || before.Percent < 0 || before.Percent > 100 || len(before.Limiters) == 0 {
 			t.Fatalf("%s %+v: %+v; with more, %+v: %+v", arch, l, before, more, after)
 		}
+	}
+}
+
+// TestEntryOccupancy: the figures of the log and of the launch are what
+// Occupancy gets.
+func TestEntryOccupancy(t *testing.T) {
+	e := parseString(t, strings.ReplaceAll(block, "1 barriers", "8 barriers")).Entries[0]
+	got, err := e.Occupancy(Launch{BlockSize: 128, DynamicSharedBytes: 1000, RegistersPerThread: 1, StaticSharedBytes: 1, Barriers: 1})
+	want, err2 := Occupancy("sm_90", Launch{RegistersPerThread: 40, StaticSharedBytes: 128, DynamicSharedBytes: 1000, BlockSize: 128, Barriers: 8})
+	if err != nil || err2 != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v, %v", got, err, want, err2)
+	}
+	for what, change := range map[string]func(*Entry){
+		"the registers of k":     func(e *Entry) { e.Registers = Count{} },
+		"the shared memory of k": func(e *Entry) { e.SharedBytes = Count{} },
+		"the barriers of k":      func(e *Entry) { e.Barriers = Count{} },
+		"is not an architecture": func(e *Entry) { e.Arch = "" },
+		"are not known":          func(e *Entry) { e.Arch = "sm_20" },
+		"1 to 255":               func(e *Entry) { e.Registers = known(1 << 38) },
+		"is out of range":        func(e *Entry) { e.SharedBytes = known(1 << 38) },
+		"0 to 16":                func(e *Entry) { e.Barriers = known(1 << 38) },
+	} {
+		c := e
+		change(&c)
+		if r, err := c.Occupancy(Launch{BlockSize: 128}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
+	}
+	e.Arch, e.Barriers = "sm_86", Count{}
+	if _, err := e.Occupancy(Launch{BlockSize: 128}); err != nil {
+		t.Errorf("barriers that do not limit: %v", err)
 	}
 }
