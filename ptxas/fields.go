@@ -132,8 +132,7 @@ func (e *Entry) add(field []byte) string {
 		}
 	}
 	if !ok {
-		e.Unknown = append(e.Unknown, string(field))
-		return ""
+		return e.addUnknown(field)
 	}
 	target := e.field(string(rest), used)
 	if target == nil {
@@ -179,13 +178,26 @@ func (e *Entry) field(words string, used bool) *Count {
 func (e *Entry) addOther(field, rest []byte, n int64, used bool) string {
 	bank, ok := constantBank(rest)
 	if !ok || used {
-		e.Unknown = append(e.Unknown, string(field))
-		return ""
+		return e.addUnknown(field)
 	}
 	if e.ConstantBytes(bank).Known {
 		return "a constant bank is there twice"
 	}
 	e.Constant = append(e.Constant, ConstantBank{Bank: bank, Bytes: n})
+	return ""
+}
+
+// addUnknown keeps a field as text when it can be one: the fields that are known
+// are a few lower-case words, and what is not comes from another line.
+func (e *Entry) addUnknown(field []byte) string {
+	const most = 40                                       // bytes; the longest that is known has 30
+	words, _, _ := bytes.Cut(field, []byte(" (target: ")) // which a last line can be cut in
+	for _, c := range words {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && bytes.IndexByte([]byte(" _+-[]()"), c) < 0 || len(words) > most {
+			return "text that is no field"
+		}
+	}
+	e.Unknown = append(e.Unknown, string(field))
 	return ""
 }
 

@@ -7,6 +7,7 @@ import (
 
 var (
 	wordStackFrame = []byte(" bytes stack frame")
+	wordArch       = []byte("' for 'sm_")
 	escapedQuote   = []byte("&#39;")
 )
 
@@ -48,6 +49,9 @@ func (p *parser) untagged(line []byte, torn bool) error {
 	}
 	if body, ok := bareInfo(line); ok {
 		return p.linkerInfo(body, torn)
+	}
+	if bytes.Contains(line, wordArch) {
+		return p.scrambled("an entry function has lost its beginning")
 	}
 	return nil
 }

@@ -200,10 +200,23 @@ func (p *parser) frame(line []byte) error {
 		at--
 	}
 	f, ok := parseFrame(line[at:])
-	if !ok || (at > 0 && bytes.IndexByte(beforeFigures, line[at-1]) < 0) {
+	if !ok || !beginsFigure(line[:at]) {
 		return p.syntaxError("unreadable stack and spill figures", "")
 	}
 	return p.figures(f)
+}
+
+// beginsFigure reports whether what stands before a figure cannot be its
+// beginning: "1 024" is one figure, "17     24" is a line number and one.
+func beginsFigure(before []byte) bool {
+	n := len(before)
+	if n == 0 {
+		return true
+	}
+	if n > 1 && before[n-1] == ' ' && bytes.IndexByte([]byte("0123456789-+,"), before[n-2]) >= 0 {
+		return false
+	}
+	return bytes.IndexByte(beforeFigures, before[n-1]) >= 0
 }
 
 // figures gives a frame to the function whose properties were announced.

@@ -72,6 +72,9 @@ func (p *parser) label(name []byte) (label, error) {
 	if len(name) == 0 || len(name) > maxName {
 		return label{}, p.syntaxError(fmt.Sprintf("name of a function has %d bytes", len(name)), "")
 	}
+	if bytes.HasPrefix(name, []byte("_Z")) && bytes.IndexByte(name, ' ') >= 0 {
+		return label{}, p.scrambled("a mangled name holds a blank")
+	}
 	if len(name) > maxCached {
 		s := string(name)
 		return label{s, Key(s)}, p.keep(s)
@@ -135,7 +138,8 @@ func splitEntry(s []byte) (name, arch []byte, ok bool) {
 	mark := []byte("' for '")
 	i := bytes.LastIndex(s, mark)
 	if i < 0 {
-		return s[1 : len(s)-1], nil, true
+		name = s[1 : len(s)-1]
+		return name, nil, bytes.IndexByte(name, '\'') < 0 // a quote is of an architecture that has lost something
 	}
 	if i == 0 || i+len(mark) >= len(s) {
 		return nil, nil, false
