@@ -8,8 +8,9 @@ import (
 var (
 	errOpenQuote  = errors.New("a quoted field does not end")
 	errAfterQuote = errors.New("text follows a closing quote")
-	errBareQuote  = errors.New("a quote stands inside an unquoted field")
+	errBare       = errors.New("a field stands without quotes")
 	errAfterComma = errors.New("the row is cut off after a comma")
+	errLineEnd    = errors.New("a line end stands inside a field that has none")
 )
 
 // nextField cuts the first field off a CSV row. More says that a comma follows
@@ -31,13 +32,13 @@ func nextField(row string) (field, rest string, more bool, err error) {
 	return escapedField(row)
 }
 
-// bareField reads a field without quotes, which ncu leaves at the end of rows.
+// bareField reads a field without quotes. ncu quotes every field, and leaves one
+// without at the end of some rows, which is empty.
 func bareField(row string) (field, rest string, more bool, err error) {
-	field, rest, more = strings.Cut(row, ",")
-	if strings.IndexByte(field, '"') >= 0 {
-		return "", "", false, errBareQuote
+	if row != "" {
+		return "", "", false, errBare
 	}
-	return field, rest, more, nil
+	return "", "", false, nil
 }
 
 // escapedField reads a quoted field that holds doubled quotes.

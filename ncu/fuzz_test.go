@@ -137,6 +137,11 @@ func valueLaws(t *testing.T, rep *Report) {
 				t.Fatalf("%s = %+v", n, v)
 			}
 		}
+		for _, r := range l.Rules {
+			if v := r.Speedup; v.Kind == Number && (math.IsInf(v.Number, 0) || math.IsNaN(v.Number)) || v.Kind == Missing && v.Reason == "" {
+				t.Fatalf("rule %s: %+v", r.Name, v)
+			}
+		}
 		for _, m := range Metrics() {
 			if v, err := Derive("9.0", l, m.Name); err != nil || v.Kind == Text || v.Kind != Number && v.Reason == "" {
 				t.Fatalf("%s = %+v, %v", m.Name, v, err)

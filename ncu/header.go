@@ -1,6 +1,7 @@
 package ncu
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -79,8 +80,16 @@ func newHeader(row string) (*header, error) {
 			return nil, fmt.Errorf("the header has no column %q", fixedNames[n])
 		}
 	}
+	for _, n := range newerColumns {
+		if (h.fixed[n] < 0) != (h.fixed[newerColumns[0]] < 0) {
+			return nil, fmt.Errorf("the header has some of the columns %q, %q, %q and %q, and not all", fixedNames[colBlock], fixedNames[colGrid], fixedNames[colDevice], fixedNames[colCC])
+		}
+	}
 	return h, nil
 }
+
+// newerColumns came together, with release 2023.1.
+var newerColumns = []int{colBlock, colGrid, colDevice, colCC}
 
 func (h *header) column(name string) int {
 	for i, c := range h.columns {
@@ -112,6 +121,9 @@ func (h *header) identify(l *Launch, fields []string) error {
 		column int
 		dst    *int
 	}{{colID, &l.ID}, {colProcess, &l.Process}, {colContext, &l.Context}, {colStream, &l.Stream}, {colDevice, &l.Device}} {
+		if c.column <= colProcess && get(c.column) == "" {
+			return failed(c.column, errors.New("is empty"))
+		}
 		if err := cellInt(c.dst, get(c.column)); err != nil {
 			return failed(c.column, err)
 		}

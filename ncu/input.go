@@ -26,6 +26,7 @@ type lines struct {
 	end   int
 	line  int // number of the line last returned
 	total int64
+	torn  bool // the line last returned has no end
 	err   error
 }
 
@@ -63,7 +64,7 @@ func (l *lines) lastLine() ([]byte, error) {
 		return nil, l.err
 	}
 	out := l.buf[l.start:l.end]
-	l.start = l.end
+	l.start, l.torn = l.end, true
 	return l.trim(out), nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 )
 
 const (
@@ -78,7 +80,21 @@ func (t *longTable) row(b []byte, line int) (done *Launch, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if bytes.IndexByte(b, '\n') >= 0 && !t.onlyRuleText(len(b)-len(rest), b) {
+		return nil, errLineEnd
+	}
 	return done, t.add(line, b[len(b)-1] == ',')
+}
+
+// onlyRuleText reports whether nothing but the text of a rule has several lines,
+// in a row of which the first so many bytes identify the launch.
+func (t *longTable) onlyRuleText(identity int, row []byte) bool {
+	for i, f := range t.fields {
+		if strings.IndexByte(f, '\n') >= 0 && (t.rule < 0 || i != t.rule+2-t.section) {
+			return false
+		}
+	}
+	return bytes.IndexByte(row[:identity], '\n') < 0
 }
 
 // start reads the identifying fields of a row and opens a launch if they are
@@ -149,7 +165,11 @@ func (t *longTable) add(line int, open bool) error {
 		return fmt.Errorf("launch %d has more than %d rows", t.launch.ID, maxRows)
 	}
 	if f[1] != "" {
-		if err := t.values.add(longKey{f[0], body, f[1]}, cell{unit: baseUnit(f[2]), text: f[3], line: line}); err != nil {
+		u, err := printedUnit(f[2])
+		if err != nil {
+			return err
+		}
+		if err := t.values.add(longKey{f[0], body, f[1]}, cell{unit: u, text: f[3], line: line}); err != nil {
 			return err
 		}
 	}
@@ -175,8 +195,11 @@ func parseSpeedup(s string) (Value, error) {
 		return Value{}, errHalfKnown
 	}
 	n, err := scaled(s, 0)
-	if err != nil {
+	if err != nil || s[len(s)-1] == '.' {
 		return Value{}, errHalfKnown
+	}
+	if math.IsInf(n, 0) {
+		return missing(ReasonInfinite), nil
 	}
 	return Value{Kind: Number, Number: n, Unit: "%"}, nil
 }

@@ -1,6 +1,7 @@
 package ncu
 
 import (
+	"bytes"
 	"fmt"
 	"sort"
 )
@@ -43,6 +44,9 @@ func (t *rawTable) row(b []byte, line int) (*Launch, error) {
 	if b[len(b)-1] == ',' {
 		return nil, errAfterComma
 	}
+	if bytes.IndexByte(b, '\n') >= 0 {
+		return nil, errLineEnd
+	}
 	text := string(b)
 	starts, err := fieldStarts(make([]uint32, 0, len(t.columns)), text)
 	if err != nil {
@@ -77,7 +81,11 @@ func (t *rawTable) setUnits(r *rawRow) error {
 	}
 	t.units = make([]unit, len(t.columns))
 	for i := range t.columns {
-		t.units[i] = baseUnit(r.field(i))
+		u, err := printedUnit(r.field(i))
+		if err != nil {
+			return err
+		}
+		t.units[i] = u
 	}
 	return nil
 }

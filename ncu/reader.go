@@ -156,15 +156,25 @@ func (r *Reader) line(b []byte) (*Launch, error) {
 }
 
 // rowLike says whether a line starts as rows of a table do: with a quoted
-// number, or with the empty field of the row of units.
+// number, or with the empty field of the row of units. A last line can be cut
+// off after one byte.
 func rowLike(b []byte) bool {
-	return len(b) > 2 && b[0] == '"' && (b[1] >= '0' && b[1] <= '9' || b[1] == '"' && b[2] == ',')
+	switch {
+	case b[0] != '"':
+		return false
+	case len(b) == 1:
+		return true
+	}
+	return b[1] >= '0' && b[1] <= '9' || b[1] == '"' && (len(b) == 2 || b[2] == ',')
 }
 
 // row hands a row to the table, joined with the lines that a quoted line end
 // has cut off it.
 func (r *Reader) row(b []byte) (*Launch, error) {
 	line := r.lines.line
+	if bytes.IndexByte(b, 0) >= 0 {
+		return nil, &SyntaxError{Line: line, Msg: "the row holds a NUL byte", Hint: hintTorn}
+	}
 	if bytes.Count(b, []byte{'"'})%2 == 0 {
 		return r.table.row(b, line)
 	}
@@ -195,6 +205,9 @@ func (r *Reader) open(row string) (*Launch, error) {
 	done, err := r.close()
 	if err != nil {
 		return nil, err
+	}
+	if strings.IndexByte(row, 0) >= 0 {
+		return nil, &SyntaxError{Msg: "the header holds a NUL byte", Hint: hintTorn}
 	}
 	h, err := newHeader(row)
 	if err != nil {
@@ -292,6 +305,9 @@ func (r *Reader) noise(b []byte) error {
 		if err := foreignTable(b); err != nil {
 			return err
 		}
+	}
+	if r.table != nil && r.lines.torn && b[0] == '"' && bytes.Count(b, []byte{'"'})%2 != 0 {
+		return &SyntaxError{Line: r.lines.line, Msg: "the last line is cut off", Hint: hintTorn, Err: errOpenQuote}
 	}
 	if n := insetHeader(b); n > 0 {
 		r.inset = n

@@ -1,6 +1,9 @@
 package ncu
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // timeUnits maps every spelling of a time unit to its power of ten in ns, the
 // unit that ncu itself uses as base. Releases up to 2023 spell the names out.
@@ -51,6 +54,15 @@ func baseUnit(printed string) unit {
 	// ncu divides the value and puts the prefix on the noun that can carry one,
 	// although it stands in the denominator: 2,614 %/byte is 2.614 %/Kbyte.
 	return unit{base + "/" + den, exp + power}
+}
+
+// printedUnit refuses what is no unit. A number in its place says that columns
+// were exchanged.
+func printedUnit(printed string) (unit, error) {
+	if numberLike(printed) {
+		return unit{}, fmt.Errorf("the unit is a number, %q", clip(printed, 80))
+	}
+	return baseUnit(printed), nil
 }
 
 // plainUnits holds the commonest units that need no work.
