@@ -58,6 +58,30 @@ func checkStream(t *testing.T, text string, log *Log, err error) {
 	}
 }
 
+// checkUsageStream: the functions of a ResourceReader are those of
+// ParseResourceUsage, but for their number.
+func checkUsageStream(t *testing.T, text string, usage *ResourceUsage, err error) {
+	t.Helper()
+	rd, got := NewResourceReader(strings.NewReader(text), "f"), &ResourceUsage{}
+	for {
+		f, err2 := rd.Next()
+		if err2 != nil {
+			if err2 = dropEOF(err2); (err == nil) != (err2 == nil) || (err != nil && err.Error() != err2.Error()) {
+				t.Fatalf("the stream ends with %v, want %v", err2, err)
+			}
+			break
+		}
+		got.Functions = append(got.Functions, *f)
+	}
+	want := &ResourceUsage{Functions: append([]ResourceFunction(nil), usage.Functions...)}
+	for i := range want.Functions {
+		want.Functions[i].Occurrence = 0
+	}
+	if a, b := renderUsage(got), renderUsage(want); a != b {
+		t.Fatalf("streamed\n%s\nwant\n%s", a, b)
+	}
+}
+
 // TestReaderMemory: what a Reader keeps does not grow with the text.
 func TestReaderMemory(t *testing.T) {
 	unit := block + strings.Replace(block, "'k'", "'other'", 1)
