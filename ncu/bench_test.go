@@ -161,7 +161,9 @@ func BenchmarkMetricsPage(b *testing.B) {
 	report := all[bytes.Index(all, []byte(`"ID",`)):]
 	in := bytes.Repeat(report, (20<<20)/len(report))
 	b.SetBytes(int64(len(in)))
+	start, runs := cpuTime(b), 0
 	for b.Loop() {
+		runs++
 		n, err := stream(bytes.NewReader(in), func(l *ncu.Launch) error {
 			_, err := ncu.Derive("", l, "ncu.shared_bank_conflicts")
 			return err
@@ -170,6 +172,7 @@ func BenchmarkMetricsPage(b *testing.B) {
 			b.Fatalf("%d launches, %v", n, err)
 		}
 	}
+	b.ReportMetric(float64(len(in))/1e6*float64(runs)/(cpuTime(b)-start).Seconds(), "MB/cpu-s")
 }
 
 func BenchmarkRawPage(b *testing.B) {

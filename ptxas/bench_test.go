@@ -66,6 +66,11 @@ func denseText(b testing.TB) string {
 		"_Z6spills", "_Z12spills@@@@@@", "_Z11calls", "_Z17calls@@@@@@").Replace(text)
 }
 
+// distinctText is the same with no name twice.
+func distinctText(b testing.TB) string {
+	return strings.ReplaceAll(strings.ReplaceAll(denseText(b), "@@@@@@", ""), "_Z", "_Z@@@@@@")
+}
+
 // templateText is the same with names as long as those of template libraries.
 func templateText(b testing.TB) string {
 	return strings.ReplaceAll(denseText(b), "@@@@@@", "@@@@@@"+strings.Repeat("NS0_5tupleIJNS0_1CILi128EEENS3_ILi64EEEEEE", 15))
@@ -85,7 +90,7 @@ func buildText(b testing.TB) string {
 
 // benchTexts are what the benchmarks of logs read.
 func benchTexts(b *testing.B) map[string]string {
-	return map[string]string{"dense": denseText(b), "templates": templateText(b), "build": buildText(b)}
+	return map[string]string{"dense": denseText(b), "distinct": distinctText(b), "templates": templateText(b), "build": buildText(b)}
 }
 
 // measure runs a reader over generated texts and reports what it takes of the
