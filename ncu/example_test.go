@@ -169,3 +169,26 @@ func ExampleMatch() {
 	// void saxpy_t<double, 2 → 2 launches, 12704 → 12704 ns
 	// 0 added, 1 removed
 }
+
+// Lists what a details page shows of a launch.
+func ExampleLaunch_Rows() {
+	f, err := os.Open("testdata/h200-2025.3.1/details-numa.csv")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	rep, err := ncu.Read(f, "details-numa.csv")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rows, err := rep.Launches[0].Rows()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range rows[6:8] {
+		fmt.Println(r.Section, "|", r.Label, "|", r.Value.Number, r.Value.Unit)
+	}
+	// Output:
+	// Instruction Statistics | Instructions Executed | 576 inst
+	// Instruction Statistics | Avg. Executed Instructions Per Scheduler | 1.09 inst
+}

@@ -145,8 +145,31 @@ func ExampleReader() {
 			fmt.Println(e.Name, e.Registers)
 		}
 	}
+	fmt.Println("units:", r.Units())
 	// Output:
 	// _Z9recursivePii 24
+	// units: 1
+}
+
+// Lists the functions of a large library in little memory.
+func ExampleResourceReader() {
+	r := ptxas.NewResourceReader(strings.NewReader(`arch = sm_90
+Resource usage:
+ Function _Z9transposePKfPfi:
+  REG:28 STACK:0 SHARED:5120 LOCAL:0 CONSTANT[0]:548 TEXTURE:0 SURFACE:0 SAMPLER:0
+`), "library.so")
+	for {
+		f, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(f.Arch, f.Name, f.Registers)
+	}
+	// Output:
+	// sm_90 _Z9transposePKfPfi 28
 }
 
 // What was read before an error stands beside it.
