@@ -6,10 +6,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 func main() { os.Exit(gate()) }
@@ -17,11 +20,52 @@ func main() { os.Exit(gate()) }
 // gate is the whole program: it reads the process's arguments, writes to its
 // streams and returns its exit status.
 func gate() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return run(ctx, os.Args, os.Stdout, os.Stderr)
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	endBySignal(end)
+	return run(ctx, os.Args, stream{os.Stdout, end}, stream{os.Stderr, end})
+}
+
+// endBySignal lets the first signal end the context, with the signal as the
+// cause, and the second one end the process at once. A signal that whoever
+// started gate ignores, as nohup does, stays ignored.
+func endBySignal(end context.CancelCauseFunc) {
+	signals := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		s := <-signals
+		signal.Stop(signals)
+		end(exit.Signal(s.(syscall.Signal)))
+	}()
+	// A write to a pipe that nobody reads returns an error instead of ending the
+	// process, which has more to clean up than the runtime knows.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// A stream is standard output or standard error. It ends the context when
+// nobody reads it any more.
+type stream struct {
+	file *os.File
+	end  context.CancelCauseFunc
+}
+
+func (s stream) Write(p []byte) (int, error) {
+	n, err := s.file.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		s.end(exit.Quiet(exit.Unread))
+	}
+	return n, err
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return exitCode(newApp(stdout, stderr).RunContext(ctx, args), stderr)
+	err := newApp(stdout, stderr).RunContext(ctx, args)
+	cause, reported := context.Cause(ctx), errors.As(err, new(exit.Quiet))
+	if unread := errors.As(cause, new(exit.Quiet)); unread || cause != nil && err != nil && !reported {
+		err = cause // what a tool said of its end is a consequence
+	}
+	return exitCode(err, stderr)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
@@ -64,8 +63,8 @@ func (s *screen) clear() {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	s, ok := w.(stream)
+	return ok && term.IsTerminal(int(s.file.Fd())) && environment("TERM") != "dumb"
 }
 
 // colourful follows https://no-color.org: any value that is not empty says no.

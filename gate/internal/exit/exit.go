@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // The exit statuses. They are the same whatever the output format.
@@ -15,6 +16,7 @@ const (
 	Tool         = 3 // a tool failed
 	Inconclusive = 4 // evidence is missing or too weak to decide
 	Interrupted  = 130
+	Unread       = 141 // who reads the output went away
 )
 
 // An Error says what is wrong, with which status gate ends, and what was
@@ -47,6 +49,25 @@ func (q Quiet) ExitCode() int { return int(q) }
 // Hint is empty.
 func (q Quiet) Hint() string { return "" }
 
+// A Signal is the signal that ended gate, as the cause why its context ended.
+type Signal syscall.Signal
+
+func (s Signal) Error() string {
+	switch syscall.Signal(s) {
+	case syscall.SIGINT:
+		return "interrupted"
+	case syscall.SIGTERM:
+		return "terminated"
+	}
+	return "ended by signal: " + syscall.Signal(s).String()
+}
+
+// ExitCode is what a shell says of a process that the signal ended.
+func (s Signal) ExitCode() int { return 128 + int(s) }
+
+// Hint is empty.
+func (s Signal) Hint() string { return "" }
+
 // Usagef is a request that cannot be meant.
 func Usagef(hint, format string, args ...any) error {
 	return &Error{Status: Usage, Err: fmt.Errorf(format, args...), Advice: hint}
@@ -58,7 +79,10 @@ func Of(err error) (status int, hint string) {
 		ExitCode() int
 		Hint() string
 	}
+	var signal Signal
 	switch {
+	case errors.As(err, &signal): // what a tool did then is its consequence
+		return signal.ExitCode(), ""
 	case errors.Is(err, context.Canceled): // what a tool did then is its consequence
 		return Interrupted, ""
 	case errors.As(err, &known):
