@@ -16,9 +16,9 @@ const module = "github.com/kernelgate/gate"
 // order lists every package of the module. A package imports packages of
 // earlier lines only. A package that is not written yet may stand here.
 var order = [][]string{
-	{"ptxas", "ncu", "kernels/harness", "strictjson", "atomicfile", "disk"},
-	{"printable", "strictjson", "exit"}, {"disk"}, {"command", "yamlfile", "evidence"},
-	{"nvccflags"}, {"git", "gpu", "identity", "manifest", "toolchain"},
+	{"ptxas", "ncu", "kernels/harness", "strictjson", "printable", "exit"},
+	{"disk"}, {"command", "yamlfile", "evidence"},
+	{"nvccflags"}, {"git", "gpu", "identity", "manifest", "toolchain", "cache"},
 	{"compare"},
 	{"metric"},
 	{"verdict"},

@@ -74,10 +74,15 @@ func TryLock(f *os.File, shared bool) (bool, error) {
 
 // Lock waits for the exclusive lock of an open file until the context ends;
 // its error is the context's cause then.
-func Lock(ctx context.Context, f *os.File) error {
+func Lock(ctx context.Context, f *os.File) error { return lock(ctx, f, false) }
+
+// LockShared is Lock for a lock that excludes exclusive ones only.
+func LockShared(ctx context.Context, f *os.File) error { return lock(ctx, f, true) }
+
+func lock(ctx context.Context, f *os.File, shared bool) error {
 	pause := lockProbe
 	for {
-		if ok, err := TryLock(f, false); ok || err != nil {
+		if ok, err := TryLock(f, shared); ok || err != nil {
 			return err
 		}
 		select {
