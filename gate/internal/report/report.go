@@ -16,9 +16,11 @@ var Formats = []string{"text", "json"}
 
 // Options say how a report may look.
 type Options struct {
-	Format  string
-	Color   bool
-	Verbose bool // passing findings too
+	Format    string
+	Color     bool
+	Verbose   bool     // passing findings too, and every kernel by itself
+	Quiet     bool     // of a text, the last line only
+	Announced []string // notes that the same reader has read already
 }
 
 // Write renders the verdict in one format.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -65,6 +66,23 @@ func manyCases() []verdict.Finding {
 	return out
 }
 
+// manyKernels are thirty of which one thing is to be said, one that differs in
+// its architecture, and one with figures of two machines.
+func manyKernels() *verdict.Verdict {
+	open := verdict.Finding{Rule: "latency", Severity: verdict.Red, Head: absent("never timed"), Reason: "never timed"}
+	slow := open
+	slow.Status, slow.Reason = verdict.Fail, "slower"
+	v := run(verdict.Fail, verdict.Counts{Kernels: 32, Failed: 1, Undecided: 31}, kernel("attention/z", verdict.Fail, slow))
+	v.Kernels[0].Figures = append(v.Kernels[0].Figures, verdict.CaseFigures{Case: "mission", Machine: "b200-12345678"})
+	for i := range 30 {
+		v.Kernels = append(v.Kernels, kernel(fmt.Sprintf("attention/k%02d", i), verdict.Inconclusive, open))
+	}
+	other := kernel("attention/k29", verdict.Inconclusive, open)
+	other.Arch = "sm_100"
+	v.Kernels = append(v.Kernels, other)
+	return v
+}
+
 // verdicts are one of every kind, by the names of their golden files.
 func verdicts() map[string]*verdict.Verdict {
 	spills := verdict.Finding{Rule: "spills", Metric: "ptxas.spill_bytes", Unit: "byte", Tier: evidence.Static, Status: verdict.Fail, Severity: verdict.Red,
@@ -124,6 +142,7 @@ func verdicts() map[string]*verdict.Verdict {
 			broken, kernel("attention/slow", verdict.Fail, passed("correctness", "mission"), open, spills, slower), gone, kernel("attention/z", verdict.Pass, passed("correctness", "mission"))),
 		"warn":         run(verdict.Warn, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1}, kernel("attention/a", verdict.Warn, warning, passed("correctness", "mission"))),
 		"inconclusive": run(verdict.Inconclusive, verdict.Counts{Kernels: 1, Undecided: 1, Missing: 20}, kernel("attention/a", verdict.Inconclusive, append(manyCases(), long)...)),
+		"many":         manyKernels(),
 		"nothing":      none,
 		"hostile":      hostileRun,
 	}
@@ -169,6 +188,31 @@ func TestTextGoldens(t *testing.T) {
 		if !wanted[e.Name()] {
 			t.Errorf("%s belongs to no verdict", e.Name())
 		}
+	}
+}
+
+// TestQuietIsTheLastLine, in every format that is read by people.
+func TestQuietIsTheLastLine(t *testing.T) {
+	for name, v := range verdicts() {
+		whole := strings.TrimSuffix(render(t, v, Options{}), "\n")
+		if got, want := render(t, v, Options{Quiet: true}), whole[strings.LastIndexByte(whole, '\n')+1:]+"\n"; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		if render(t, v, Options{Quiet: true, Format: "json"}) != render(t, v, Options{Format: "json"}) {
+			t.Errorf("%s: a part of the JSON is missing", name)
+		}
+	}
+}
+
+func TestAnnouncedNotesAreLeftOut(t *testing.T) {
+	v := verdicts()["nothing"]
+	v.Notes = []string{"read already", "new"}
+	want := strings.Replace(render(t, v, Options{}), "note: read already\n", "", 1)
+	if got := render(t, v, Options{Announced: []string{"read already", "another"}}); got != want || !strings.Contains(got, "note: new\n") {
+		t.Error(got)
+	}
+	if got := render(t, v, Options{Format: "json", Announced: v.Notes}); !strings.Contains(got, "read already") {
+		t.Error(got)
 	}
 }
 

@@ -20,18 +20,26 @@ import (
 // finding, the figures, and the command that leads here again.
 func writeText(w io.Writer, v *verdict.Verdict, o Options) error {
 	t := &text{o: o}
-	for _, k := range v.Kernels {
-		t.kernel(k)
+	if !o.Quiet {
+		t.body(v)
+	}
+	t.line("%s: %s", t.paint(v.Status.String(), v.Status), headline(v))
+	_, err := w.Write(t.out.Bytes())
+	return err
+}
+
+func (t *text) body(v *verdict.Verdict) {
+	for _, b := range t.blocks(v.Kernels) {
+		t.block(b)
 	}
 	t.figures(v)
 	t.evidence(v)
 	for _, n := range v.Notes {
-		t.line("note: %s", printable.Line(n))
+		if !slices.Contains(t.o.Announced, n) {
+			t.line("note: %s", printable.Line(n))
+		}
 	}
 	t.line("reproduce: %s", printable.Line(v.Reproduce))
-	t.line("%s: %s", t.paint(v.Status.String(), v.Status), headline(v))
-	_, err := w.Write(t.out.Bytes())
-	return err
 }
 
 type text struct {
@@ -54,29 +62,77 @@ func (t *text) paint(s string, status verdict.Status) string {
 	return "\x1b[1;" + colours[status] + "m" + s + "\x1b[0m"
 }
 
-func (t *text) kernel(k verdict.KernelVerdict) {
-	arch := printable.Line(k.Arch)
-	if k.State == verdict.Gone {
+// A block is kernels of which the same is to be said.
+type block struct {
+	status            verdict.Status
+	arch, state, text string
+	names             []string
+}
+
+const (
+	fewestJoined = 3 // fewer stand by themselves
+	mostNamed    = 8
+)
+
+// blocks joins kernels with equal findings, and leaves each in its place
+// otherwise.
+func (t *text) blocks(kernels []verdict.KernelVerdict) []block {
+	single := make([]block, len(kernels))
+	same := map[string][]string{}
+	key := func(b block) string { return fmt.Sprintf("%q", []string{b.status.String(), b.arch, b.state, b.text}) }
+	for i, k := range kernels {
+		b := block{k.Status, k.Arch, string(k.State), t.findings(k), []string{k.Name}}
+		single[i], same[key(b)] = b, append(same[key(b)], k.Name)
+	}
+	var out []block
+	for _, b := range single {
+		if names := same[key(b)]; b.text != "" && !t.o.Verbose && len(names) >= fewestJoined {
+			if names[0] != b.names[0] {
+				continue
+			}
+			b.names = names
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (t *text) block(b block) {
+	arch, name := cmp.Or(printable.Line(b.arch), "—"), b.names[0]
+	if b.state == string(verdict.Gone) {
 		arch = "—"
 	}
-	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", k.Status), k.Status), printable.Line(k.Name), arch, printable.Line(string(k.State)))
-	shown := 0
+	if len(b.names) > 1 {
+		name = plural(len(b.names), "kernel")
+	}
+	t.line("%s  %s  %s  %s", t.paint(fmt.Sprintf("%-12s", b.status), b.status), printable.Line(name), arch, printable.Line(b.state))
+	if len(b.names) > 1 {
+		named := strings.Join(b.names[:min(mostNamed, len(b.names))], ", ")
+		if more := len(b.names) - mostNamed; more > 0 {
+			named += fmt.Sprintf(" and %d more", more)
+		}
+		t.line("  kernels: %s", printable.Line(named))
+	}
+	if b.text != "" {
+		t.line("%s", b.text)
+	}
+}
+
+// findings are the lines below a kernel's own.
+func (t *text) findings(k verdict.KernelVerdict) string {
+	below := &text{o: t.o}
 	for _, g := range grouped(order(k.Findings)) {
 		if !quiet(g.first) || t.o.Verbose {
-			shown++
-			t.finding(g)
+			below.finding(g)
 		}
 	}
 	for _, l := range k.Launches {
-		shown++
-		t.line("  %-12s  launch  %s", printable.Line(l.Change), printable.Line(launch(l)))
+		below.line("  %-12s  launch  %s", printable.Line(l.Change), printable.Line(launch(l)))
 	}
 	if k.Detail != "" {
-		t.line("    %s", strings.ReplaceAll(strings.TrimRight(printable.Text(k.Detail), "\n"), "\n", "\n    "))
+		below.line("    %s", strings.ReplaceAll(strings.TrimRight(printable.Text(k.Detail), "\n"), "\n", "\n    "))
 	}
-	if shown > 0 {
-		t.line("")
-	}
+	return below.out.String()
 }
 
 // launch writes a launch as CUDA's brackets do.
@@ -226,47 +282,89 @@ var columns = []struct{ title, metric, unit string }{
 }
 
 // figures prints the head's figures of every kernel and case, sorted by name.
+// Architecture and machine are columns where there are several.
 func (t *text) figures(v *verdict.Verdict) {
-	var buf bytes.Buffer
-	tw := tabwriter.NewWriter(&buf, 0, 0, 2, ' ', 0)
-	fmt.Fprint(tw, "kernel\tcase")
-	for _, c := range columns {
-		fmt.Fprintf(tw, "\t%s", c.title)
-	}
-	fmt.Fprintln(tw)
-	rows := 0
 	kernels := slices.SortedStableFunc(slices.Values(v.Kernels), func(a, b verdict.KernelVerdict) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
 	})
+	var rows []row
 	for _, k := range kernels {
-		var static evidence.Metrics
-		for _, c := range k.Figures {
-			if c.Case == "" {
-				static = c.Metrics
-			}
+		rows = append(rows, rowsOf(k)...)
+	}
+	if len(rows) == 0 {
+		return
+	}
+	arches := differ(rows, func(r row) string { return r.arch })
+	machines := differ(rows, func(r row) string { return r.machine })
+	var buf bytes.Buffer
+	tw := tabwriter.NewWriter(&buf, 0, 0, 2, ' ', 0)
+	line := func(kernel, arch, kase, machine string, cells []string) {
+		words := []string{kernel}
+		if arches {
+			words = append(words, arch)
 		}
-		for _, c := range k.Figures {
-			if c.Case == "" && len(k.Figures) > 1 {
-				continue
-			}
-			rows++
-			fmt.Fprintf(tw, "%s\t%s", printable.Line(k.Name), cmp.Or(printable.Line(c.Case), "—"))
-			for _, col := range columns {
-				fmt.Fprintf(tw, "\t%s", cell(static, c.Metrics, col.metric, col.unit))
-			}
-			fmt.Fprintln(tw)
+		words = append(words, kase)
+		if machines {
+			words = append(words, machine)
 		}
+		fmt.Fprintln(tw, strings.Join(append(words, cells...), "\t"))
+	}
+	var titles []string
+	for _, c := range columns {
+		titles = append(titles, c.title)
+	}
+	line("kernel", "arch", "case", "machine", titles)
+	for _, r := range rows {
+		line(printable.Line(r.kernel), printable.Line(r.arch), cmp.Or(printable.Line(r.kase), "—"), cmp.Or(printable.Line(r.machine), "—"), r.cells)
 	}
 	tw.Flush()
-	if rows > 0 {
-		if !bytes.HasSuffix(t.out.Bytes(), []byte("\n\n")) {
-			t.out.WriteByte('\n')
-		}
-		for _, l := range strings.Split(strings.TrimRight(buf.String(), "\n"), "\n") {
-			t.line("%s", strings.TrimRight(l, " "))
-		}
+	if !bytes.HasSuffix(t.out.Bytes(), []byte("\n\n")) {
 		t.out.WriteByte('\n')
 	}
+	for _, l := range strings.Split(strings.TrimRight(buf.String(), "\n"), "\n") {
+		t.line("%s", strings.TrimRight(l, " "))
+	}
+	t.out.WriteByte('\n')
+}
+
+// A row is the figures of one case on one machine.
+type row struct {
+	kernel, arch, kase, machine string
+	cells                       []string
+}
+
+// rowsOf are those of a kernel. Of one that was measured, the compiler's figures
+// stand beside the others.
+func rowsOf(k verdict.KernelVerdict) []row {
+	var static evidence.Metrics
+	for _, c := range k.Figures {
+		if c.Case == "" {
+			static = c.Metrics
+		}
+	}
+	var rows []row
+	for _, c := range k.Figures {
+		if c.Case == "" && len(k.Figures) > 1 {
+			continue
+		}
+		r := row{k.Name, k.Arch, c.Case, c.Machine, nil}
+		for _, col := range columns {
+			r.cells = append(r.cells, cell(static, c.Metrics, col.metric, col.unit))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// differ reports whether rows have several values of something; none is no
+// value.
+func differ(rows []row, of func(row) string) bool {
+	seen := ""
+	return slices.ContainsFunc(rows, func(r row) bool {
+		x := of(r)
+		seen = cmp.Or(seen, x)
+		return x != "" && x != seen
+	})
 }
 
 func cell(static, metrics evidence.Metrics, name, unit string) string {
