@@ -49,6 +49,24 @@ func FindCompiler(ctx context.Context, o Options) (*Toolchain, error) {
 	return o.findCompiler(ctx, cache)
 }
 
+// List is the compiler that Find takes, and after it the installed one where
+// that is another. Where there is none, the list is empty.
+func List(ctx context.Context, o Options) ([]*Toolchain, error) {
+	var found []*Toolchain
+	for _, o := range []Options{o, {CacheDir: o.CacheDir}} {
+		t, err := FindCompiler(ctx, o)
+		var none *NotFoundError
+		switch {
+		case errors.As(err, &none):
+		case err != nil:
+			return nil, err
+		case len(found) == 0 || found[0].NVCC != t.NVCC:
+			found = append(found, t)
+		}
+	}
+	return found, nil
+}
+
 // answers remembers what programs said of themselves, so that a warm Find
 // starts none.
 func (o Options) answers() *disk.Answers {

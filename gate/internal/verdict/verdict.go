@@ -257,16 +257,21 @@ func Read(path string) (*Verdict, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxVerdict+1))
+	return Decode(f, path)
+}
+
+// Decode reads a verdict.json that an error calls by a name.
+func Decode(r io.Reader, name string) (*Verdict, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxVerdict+1))
 	if err != nil {
 		return nil, err
 	}
 	var v Verdict
 	if err := strictjson.Decode(data, maxVerdict, &v); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if v.Schema != Schema {
-		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", path, v.Schema, Schema)
+		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", name, v.Schema, Schema)
 	}
 	return &v, nil
 }
