@@ -1,7 +1,8 @@
 # make check   sets up what is missing and runs the main job
 # make test    sets up what is missing, lints, and passes the tests
+# make man     writes bin/gate.1, the manual page
 # make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
-.PHONY: check test lint bench fuzz tools clean
+.PHONY: check test man lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
@@ -15,6 +16,9 @@ check: $(GATE) compiler
 
 test: $(GATE) compiler lint
 	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test ./...
+
+man: $(GATE)
+	$(GATE) help --format man >bin/gate.1
 
 lint:
 	@test -z "$$(gofmt -l gate ncu ptxas kernels)" || { gofmt -l gate ncu ptxas kernels; echo "gofmt would change these files"; exit 1; }

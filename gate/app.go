@@ -23,11 +23,15 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		HideHelpCommand:           true,
+		Flags:                     []cli.Flag{cli.HelpFlag}, // the library adds it only where no command is called help
+		CustomAppHelpTemplate:     appHelp,
+		Description:               section("ENVIRONMENT", variables) + "\n\n" + section("EXIT STATUS", statuses),
 		DisableSliceFlagSeparator: true, // names hold commas: gemm<128,64>
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action:                    rootAction,
 		Commands: []*cli.Command{
-			checkCommand(), baselineCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(), schemaCommand(),
+			checkCommand(), baselineCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(),
+			schemaCommand(), completionCommand(), helpCommand(),
 		},
 	}
 	harden(app)
@@ -37,56 +41,51 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 // rootAction is reached by a bare gate and by an unknown command.
 func rootAction(c *cli.Context) error {
 	if c.NArg() == 0 {
-		return exit.Usagef("gate check judges the kernels of this repository; gate --help lists the commands", "a command is needed")
+		return exit.Usagef("gate check judges the kernels of this repository; gate help lists the commands", "a command is needed")
 	}
-	return unknownCommand(c, c.App.Commands)
+	return unknownCommand(c.Args().First(), c.App.Commands)
 }
 
-func unknownCommand(c *cli.Context, commands []*cli.Command) error {
+func unknownCommand(name string, commands []*cli.Command) error {
 	var names []string
 	for _, cmd := range commands {
 		names = append(names, cmd.Name)
 	}
-	hint := yamlfile.DidYouMean(c.Args().First(), names, "known: "+strings.Join(names, ", "))
-	return exit.Usagef(hint, "there is no command %q", c.Args().First())
+	known := "known: " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		known = ""
+	}
+	return exit.Usagef(yamlfile.DidYouMean(name, names, known), "there is no command %q", name)
 }
 
-// harden makes every command strict: a wrong flag is an error of ours, and a
-// flag behind an argument, which the library ignores, is refused.
+// harden makes every command strict: a wrong flag is an error of ours.
 func harden(app *cli.App) {
 	app.OnUsageError = onUsageError
-	for _, cmd := range app.Commands {
-		hardenCommand(cmd)
-	}
+	eachCommand(app.Commands, "", func(_ string, c *cli.Command) {
+		c.OnUsageError = onUsageError
+		c.HideHelpCommand = true
+		for _, f := range c.Flags {
+			if b, ok := f.(*cli.BoolFlag); ok {
+				b.DisableDefaultText = true
+			}
+		}
+		if len(c.Subcommands) > 0 {
+			c.Action = subcommandAction(c.Subcommands, c.Action)
+		}
+	})
 }
 
-func hardenCommand(cmd *cli.Command) {
-	cmd.OnUsageError = onUsageError
-	cmd.HideHelpCommand = true
-	for _, sub := range cmd.Subcommands {
-		hardenCommand(sub)
-	}
-	if len(cmd.Subcommands) > 0 {
-		subs := cmd.Subcommands
-		cmd.Action = func(c *cli.Context) error {
-			if c.NArg() == 0 {
-				return exit.Usagef("see "+c.Command.HelpName+" --help", "%s needs a subcommand", c.Command.HelpName)
-			}
-			return unknownCommand(c, subs)
+// subcommandAction is reached by a command without its subcommand, which may
+// have a meaning, and with one that is not known.
+func subcommandAction(commands []*cli.Command, bare cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		switch {
+		case c.NArg() > 0:
+			return unknownCommand(c.Args().First(), commands)
+		case bare != nil:
+			return bare(c)
 		}
-		return
-	}
-	before := cmd.Before
-	cmd.Before = func(c *cli.Context) error {
-		for _, a := range c.Args().Slice() {
-			if strings.HasPrefix(a, "-") && a != "-" {
-				return exit.Usagef("flags go first", "%s stands after an argument, where it would be ignored", a)
-			}
-		}
-		if before != nil {
-			return before(c)
-		}
-		return nil
+		return exit.Usagef("see "+c.Command.HelpName+" --help", "%s needs a subcommand", c.Command.HelpName)
 	}
 }
 
@@ -103,7 +102,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 			}
 		}
 	}
-	hint := "see gate --help"
+	hint := "see gate help"
 	if near := yamlfile.Nearest("--"+strings.TrimLeft(msg, "-"), names); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}

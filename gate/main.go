@@ -62,7 +62,8 @@ func (s stream) Write(p []byte) (int, error) {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := newApp(stdout, stderr).RunContext(ctx, args)
+	app := newApp(stdout, stderr)
+	err := app.RunContext(ctx, append(args[:1:1], flagsFirst(app.Commands, args[1:])...))
 	cause, reported := context.Cause(ctx), errors.As(err, new(exit.Quiet))
 	if unread := errors.As(cause, new(exit.Quiet)); unread || cause != nil && err != nil && !reported {
 		err = cause // what a tool said of its end is a consequence
