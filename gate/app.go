@@ -31,7 +31,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Action:                    rootAction,
 		Commands: []*cli.Command{
 			checkCommand(), baselineCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(),
-			schemaCommand(), completionCommand(), helpCommand(),
+			schemaCommand(), cacheCommand(), completionCommand(), helpCommand(),
 		},
 	}
 	harden(app)

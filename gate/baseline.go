@@ -1,16 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/policy"
-	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/project"
+	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/store"
 )
 
@@ -31,8 +29,11 @@ func baselineCommand() *cli.Command {
 				Name:      "list",
 				Usage:     "list the records of a store",
 				ArgsUsage: "[FOLDER]",
-				Flags:     []cli.Flag{&cli.StringFlag{Name: "policy", Usage: "list the store of this policy `FILE` (default: policies.yaml at the root of the repository)"}},
-				Action:    listBaseline,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "policy", Usage: "list the store of this policy `FILE` (default: policies.yaml at the root of the repository)"},
+					formatFlag(),
+				},
+				Action: listBaseline,
 			},
 		},
 	}
@@ -62,6 +63,9 @@ func storeFolder(c *cli.Context) (string, error) {
 }
 
 func listBaseline(c *cli.Context) error {
+	if err := knownFormat(c.String("format")); err != nil {
+		return err
+	}
 	dir, err := storeFolder(c)
 	if err != nil {
 		return err
@@ -73,12 +77,5 @@ func listBaseline(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KERNEL\tCASE\tTIER\tCODE\tHOST\tMACHINE\tRECORDED")
-	for _, r := range records {
-		a := r.Address
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%.12s\t%s\t%s\n", printable.Line(r.Provenance.Kernel), printable.Line(a.Case),
-			r.Tier, a.Code, a.Host, printable.Line(a.Machine), printable.Line(r.Provenance.Recorded))
-	}
-	return w.Flush()
+	return report.WriteRecords(c.App.Writer, records, c.String("format"))
 }

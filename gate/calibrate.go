@@ -17,8 +17,8 @@ const mostCalibrationRounds = 100
 
 func calibrateCommand() *cli.Command {
 	own := []cli.Flag{
-		&cli.IntFlag{Name: "rounds", Value: compare.FewestCalibrationRounds, Usage: "run so many rounds of eight processes"},
-		&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
+		&cli.IntFlag{Name: "rounds", Value: compare.FewestCalibrationRounds, Usage: "run this `NUMBER` of rounds of eight processes"},
+		formatFlag(),
 	}
 	return &cli.Command{
 		Name:      "calibrate",
@@ -39,8 +39,8 @@ func chosen(flags []cli.Flag, names ...string) []cli.Flag {
 }
 
 func runCalibrate(c *cli.Context) error {
-	screen := newScreen(c.App.ErrWriter)
-	defer screen.clear()
+	screen := newScreen(c)
+	defer screen.close()
 	o, err := options(c, screen)
 	if err != nil {
 		return err
@@ -49,8 +49,14 @@ func runCalibrate(c *cli.Context) error {
 	if rounds < compare.FewestCalibrationRounds || rounds > mostCalibrationRounds {
 		return exit.Usagef("", "--rounds needs %d to %d, not %d", compare.FewestCalibrationRounds, mostCalibrationRounds, rounds)
 	}
+	dir, release, err := openCache(c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	o.Cache = dir
 	found, err := calibrate.Run(c.Context, o, rounds)
-	screen.clear()
+	screen.close()
 	if err != nil {
 		return err
 	}

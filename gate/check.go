@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
-	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 func checkCommand() *cli.Command {
@@ -36,21 +34,17 @@ func commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "base", Usage: "compare with the merge-base of this `REVISION`; \"none\" judges limits only"},
 		&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH` (default: $CUDA_HOME, PATH, then gate's own)"},
 		&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
-		&cli.StringFlag{Name: "gpu", Usage: "measure on this GPU: `UUID` or index"},
+		&cli.StringFlag{Name: "gpu", Usage: "measure on the GPU with this `UUID` or index"},
 		&cli.BoolFlag{Name: "no-gpu", Usage: "measure nothing, judge what is recorded"},
 		&cli.BoolFlag{Name: "force", Usage: "time again, unchanged kernels too"},
-		&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Usage: "wait so long for a GPU that another run holds"},
-		&cli.DurationFlag{Name: "hang", Value: 30 * time.Second, Usage: "a kernel that is silent for longer hangs"},
-		&cli.IntFlag{Name: "jobs", Usage: "compile so many kernels at once (default: one for each core)"},
+		&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Usage: "wait for a `DURATION` for a GPU that another run holds"},
+		&cli.DurationFlag{Name: "hang", Value: 30 * time.Second, Usage: "a kernel that is silent for a longer `DURATION` hangs"},
+		&cli.IntFlag{Name: "jobs", Usage: "compile this `NUMBER` of kernels at once", DefaultText: "one for each core"},
 	}
 }
 
 func outputFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
-		&cli.StringFlag{Name: "out", Usage: "also write verdict.json into this `FOLDER`"},
-		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show rules that hold, too"},
-	}
+	return append(reportFlags(), &cli.StringFlag{Name: "out", Usage: "also write verdict.json into this `FOLDER`"})
 }
 
 // options reads the flags of check, baseline record and calibrate. A flag that
@@ -60,7 +54,7 @@ func options(c *cli.Context, s *screen) (check.Options, error) {
 	if err != nil {
 		return check.Options{}, err
 	}
-	if err := knownFormat(c.String("format")); err != nil {
+	if err := knownLook(c); err != nil {
 		return check.Options{}, err
 	}
 	return check.Options{
@@ -72,36 +66,35 @@ func options(c *cli.Context, s *screen) (check.Options, error) {
 }
 
 func runCheck(c *cli.Context, record bool) error {
-	screen := newScreen(c.App.ErrWriter)
-	defer screen.clear()
+	screen := newScreen(c)
+	defer screen.close()
 	o, err := options(c, screen)
 	if err != nil {
 		return err
 	}
-	o.Record = record
+	dir, release, err := openCache(c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	o.Record, o.Cache = record, dir
 	if c.Bool("dry-run") {
 		p, err := check.Preview(c.Context, o)
-		screen.clear()
+		screen.close()
 		if err != nil {
 			return err
 		}
 		return report.WritePreview(c.App.Writer, p, c.String("format"))
 	}
 	v, err := check.Run(c.Context, o)
-	screen.clear()
+	screen.close()
 	if err != nil {
 		return err
 	}
 	if err := writeVerdict(c.String("out"), v); err != nil {
 		return err
 	}
-	if err := show(c, v); err != nil {
-		return err
-	}
-	if code := v.ExitCode(); code != exit.Pass {
-		return exit.Quiet(code)
-	}
-	return nil
+	return show(c, v, screen.readOn(c.App.Writer))
 }
 
 // sensibleLimits refuses values that would be replaced by the default without a word.
@@ -113,16 +106,6 @@ func sensibleLimits(c *cli.Context) error {
 		return exit.Usagef("", "--wait needs a time, not %s", c.Duration("wait"))
 	case c.IsSet("jobs") && c.Int("jobs") < 1:
 		return exit.Usagef("", "--jobs needs at least 1, not %d", c.Int("jobs"))
-	}
-	return nil
-}
-
-// show renders the verdict on standard output.
-func show(c *cli.Context, v *verdict.Verdict) error {
-	err := report.Write(c.App.Writer, v, report.Options{Format: c.String("format"),
-		Verbose: c.Bool("verbose"), Color: colourful(c.App.Writer)})
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
 }

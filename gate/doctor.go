@@ -22,18 +22,15 @@ func doctorCommand() *cli.Command {
 			&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
 			&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
 			&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH`"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
+			formatFlag(),
 		},
 		Action: examine,
 	}
 }
 
 func examine(c *cli.Context) error {
-	if err := knownFormat(c.String("format")); err != nil {
+	if err := noArgument(c); err != nil {
 		return err
-	}
-	if c.NArg() > 0 {
-		return exit.Usagef("", "doctor takes no argument")
 	}
 	cache, err := toolchain.CacheDir(environment)
 	if err != nil {

@@ -14,35 +14,93 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
+// verdictFile is what a check writes into the folder that --out names.
+const verdictFile = "verdict.json"
+
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "render a verdict.json again; needs no GPU and no compiler",
-		ArgsUsage: "verdict.json",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "text or json"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show rules that hold, too"},
-		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return exit.Usagef("", "report needs one verdict.json")
-			}
-			if err := knownFormat(c.String("format")); err != nil {
-				return err
-			}
-			v, err := verdict.Read(c.Args().First())
-			if err != nil {
-				return exit.Usagef("gate check --out FOLDER writes one", "%s", err.Error())
-			}
-			if err := show(c, v); err != nil {
-				return err
-			}
-			if code := v.ExitCode(); code != exit.Pass {
-				return exit.Quiet(code)
-			}
-			return nil
-		},
+		ArgsUsage: "VERDICT",
+		Description: "VERDICT is a verdict.json, the folder that gate check --out wrote it into, or - for standard input.\n" +
+			"The exit status is that of the check.",
+		Flags:  reportFlags(),
+		Action: renderAgain,
 	}
+}
+
+// reportFlags say how a verdict is shown.
+func reportFlags() []cli.Flag {
+	return []cli.Flag{
+		formatFlag(),
+		&cli.StringFlag{Name: "color", Value: "auto", Usage: "when to use colour: `auto|always|never`; auto means on a terminal and without NO_COLOR"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show rules that hold, too, and every kernel by itself"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "of a text, print the last line only; on standard error, print errors only"},
+	}
+}
+
+func formatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "format", Value: "text", Usage: "print `text|json`"}
+}
+
+func renderAgain(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return exit.Usagef("gate check --out FOLDER writes one", "report needs one verdict.json")
+	}
+	if err := knownLook(c); err != nil {
+		return err
+	}
+	v, err := readVerdict(c, c.Args().First())
+	if err != nil {
+		return exit.Usagef("gate check --out FOLDER writes one", "%w", err)
+	}
+	return show(c, v, nil)
+}
+
+func readVerdict(c *cli.Context, name string) (*verdict.Verdict, error) {
+	if name == "-" {
+		return verdict.Decode(c.App.Reader, "standard input")
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, verdictFile)
+	}
+	return verdict.Read(name)
+}
+
+// show renders the verdict on standard output. Its status is the command's.
+func show(c *cli.Context, v *verdict.Verdict, announced []string) error {
+	err := report.Write(c.App.Writer, v, report.Options{Format: c.String("format"), Verbose: c.Bool("verbose"), Quiet: c.Bool("quiet"),
+		Color: colourful(c.App.Writer, c.String("color")), Announced: announced})
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if code := v.ExitCode(); code != exit.Pass {
+		return exit.Quiet(code)
+	}
+	return nil
+}
+
+// knownLook refuses what a report cannot look like.
+func knownLook(c *cli.Context) error {
+	color := c.String("color")
+	switch {
+	case color != "" && color != "auto" && color != "always" && color != "never":
+		return exit.Usagef("known: auto, always, never", "--color cannot be %q", color)
+	case c.Bool("quiet") && c.Bool("verbose"):
+		return exit.Usagef("", "--quiet and --verbose exclude each other")
+	}
+	return knownFormat(c.String("format"))
+}
+
+// noArgument is what commands without arguments ask of a command line.
+func noArgument(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return exit.Usagef("", "%s takes no argument", strings.TrimPrefix(c.Command.HelpName, "gate "))
+	}
+	if format := c.String("format"); format != "" {
+		return knownFormat(format)
+	}
+	return nil
 }
 
 func knownFormat(format string) error {
@@ -63,7 +121,7 @@ func writeVerdict(dir string, v *verdict.Verdict) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the verdict: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "verdict.json"), data, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, verdictFile), data, 0o644); err != nil {
 		return fmt.Errorf("writing the verdict: %w", err)
 	}
 	return nil

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"text/tabwriter"
-
 	"github.com/urfave/cli/v2"
 
-	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/report"
 )
 
 func schemaCommand() *cli.Command {
@@ -17,19 +14,15 @@ func schemaCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:   "metrics",
 			Usage:  "the metrics that a policy can name",
+			Flags:  []cli.Flag{formatFlag()},
 			Action: listMetrics,
 		}},
 	}
 }
 
 func listMetrics(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return exit.Usagef("", "schema metrics takes no argument")
+	if err := noArgument(c); err != nil {
+		return err
 	}
-	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METRIC\tUNIT\tBETTER\tTIER\tMEANING")
-	for _, m := range metric.All() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Unit, m.Better, m.Tier, m.Doc)
-	}
-	return w.Flush()
+	return report.WriteMetrics(c.App.Writer, metric.All(), c.String("format"))
 }

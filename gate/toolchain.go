@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -13,34 +13,58 @@ func toolchainCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "toolchain",
 		Usage: "the CUDA compiler that gate brings along",
-		Subcommands: []*cli.Command{{
-			Name:  "install",
-			Usage: "install CUDA " + toolchain.Version + " into the user's cache, without root, through pip",
-			Flags: []cli.Flag{
-				&cli.StringFlag{Name: "python", Usage: "the `PATH` of the python3 whose pip fetches the packages"},
-				&cli.BoolFlag{Name: "if-missing", Usage: "install only when no compiler is found"},
+		Subcommands: []*cli.Command{
+			{
+				Name:  "install",
+				Usage: "install CUDA " + toolchain.Version + " into the user's cache, without root, through pip",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "python", Usage: "the `PATH` of the python3 whose pip fetches the packages"},
+					&cli.BoolFlag{Name: "if-missing", Usage: "install only when no compiler is found"},
+				},
+				Action: installToolchain,
 			},
-			Action: installToolchain,
-		}},
+			{
+				Name:   "list",
+				Usage:  "list the compiler that builds use, and gate's own where that is another",
+				Flags:  []cli.Flag{formatFlag()},
+				Action: listToolchains,
+			},
+		},
 	}
 }
 
-func installToolchain(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return exit.Usagef("", "toolchain install takes no argument")
+func listToolchains(c *cli.Context) error {
+	if err := noArgument(c); err != nil {
+		return err
 	}
-	cache, err := toolchain.CacheDir(environment)
+	dir, err := toolchain.CacheDir(environment)
 	if err != nil {
 		return err
 	}
+	found, err := toolchain.List(c.Context, toolchain.Options{Env: environment, CacheDir: dir})
+	if err != nil {
+		return err
+	}
+	return report.WriteToolchains(c.App.Writer, found, c.String("format"))
+}
+
+func installToolchain(c *cli.Context) error {
+	if err := noArgument(c); err != nil {
+		return err
+	}
+	dir, release, err := openCache(c)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if c.Bool("if-missing") {
-		tc, err := toolchain.FindCompiler(c.Context, toolchain.Options{Env: environment, CacheDir: cache})
+		tc, err := toolchain.FindCompiler(c.Context, toolchain.Options{Env: environment, CacheDir: dir})
 		if err == nil {
 			fmt.Fprintln(c.App.Writer, tc.NVCC)
 			return nil
 		}
 	}
-	tc, err := toolchain.Install(c.Context, toolchain.InstallOptions{Options: toolchain.Options{CacheDir: cache, Env: environment}, Python: c.String("python"),
+	tc, err := toolchain.Install(c.Context, toolchain.InstallOptions{Options: toolchain.Options{CacheDir: dir, Env: environment}, Python: c.String("python"),
 		Progress: func(line string) { fmt.Fprintf(c.App.ErrWriter, "gate: %s\n", line) }})
 	if err != nil {
 		return err

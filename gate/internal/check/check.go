@@ -157,7 +157,7 @@ func (r *run) measure(ctx context.Context) error {
 	if r.NoGPU {
 		return r.because("measuring was switched off", nil)
 	}
-	bench, err := collect.Open(ctx, r.Bench(r.project, r.shelf), func(m evidence.Machine) bool { return r.asked.Wants(m, r.ledger) })
+	bench, err := collect.Open(ctx, r.counted(r.Bench(r.project, r.shelf)), func(m evidence.Machine) bool { return r.asked.Wants(m, r.ledger) })
 	var none *collect.NoGPUError
 	if errors.As(err, &none) {
 		return r.because(none.Why, nil) // it judges what is recorded
@@ -185,6 +185,26 @@ func (r *run) measure(ctx context.Context) error {
 	elsewhere := slices.DeleteFunc(r.asked.Lacks(r.ledger), func(k evidence.Key) bool { return k.At.Machine == bench.Machine.Key() })
 	r.ledger.Because("this machine is "+bench.Machine.Model(), elsewhere...)
 	return nil
+}
+
+// counted says with what is being done how many records have been measured, of
+// those that were missing.
+func (r *run) counted(o collect.Options) collect.Options {
+	keep, say, n, of := o.Keep, o.Progress, 0, 0
+	o.Keep = func(record *evidence.Record, against string, raw map[string][]byte) error {
+		n++
+		return keep(record, against, raw)
+	}
+	o.Progress = func(what string) {
+		if of == 0 {
+			of = n + r.asked.Preview(r.ledger).Measured
+		}
+		say(fmt.Sprintf("%d of %d: %s", min(n+1, of), of, what))
+	}
+	if say == nil {
+		o.Progress = nil
+	}
+	return o
 }
 
 // because gives a cause to everything that was not measured.

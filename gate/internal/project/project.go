@@ -34,7 +34,8 @@ type Options struct {
 	Cache   string              // folder
 	Jobs    int                 // parallel compilers
 	Env     func(string) string // the environment
-	Built   func(build.Result)  // is told of every kernel that was built
+
+	Built func(kernel string, n, of int) // is told of every kernel that was built
 }
 
 // NoBase, given as the base, asks for limits alone.
@@ -80,7 +81,7 @@ func (p *Project) tools(ctx context.Context) (err error) {
 	if p.builder, err = build.New(p.Tools, o.Cache, p.Harness.Include); err != nil {
 		return err
 	}
-	p.builder.Jobs, p.builder.OnDone = o.Jobs, o.Built
+	p.builder.Jobs = o.Jobs
 	return nil
 }
 

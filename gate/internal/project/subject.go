@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -19,6 +20,7 @@ type slot struct{ name, arch string }
 // compiler reports of them. An error in a kernel.yaml is the user's to mend
 // before anything is judged; a kernel that does not compile is a finding.
 func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger, error) {
+	p.builder.OnDone = p.count()
 	head := p.builder.Build(ctx, p.Root, p.head)
 	for _, r := range head {
 		var entry *build.EntryError
@@ -41,6 +43,23 @@ func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger,
 	}
 	ledger, err := p.compiled(head, base)
 	return subjects, ledger, err
+}
+
+// count tells of every kernel that was built, by its number among all.
+func (p *Project) count() func(build.Result) {
+	if p.options.Built == nil {
+		return nil
+	}
+	kernels := slices.Concat(p.head, p.unbuilt())
+	if p.baseRoot != p.Root {
+		kernels = append(kernels, p.base...)
+	}
+	of := 0
+	for _, k := range kernels {
+		of += len(k.Arch)
+	}
+	var n atomic.Int64
+	return func(r build.Result) { p.options.Built(r.Kernel.Name, int(n.Add(1)), of) }
 }
 
 // compiled reads the compiler's reports. That of the head has to be readable.
