@@ -1,6 +1,6 @@
-// Package command runs every child program of gate: in a process group of its
-// own that does not outlive it, within time limits, with bounded output, and
-// with the variables of one closed list.
+// Package command runs every child program of gate: in a session of its own of
+// which nothing outlives it, within time limits, with bounded output, and with
+// the variables of one closed list.
 package command
 
 import (
@@ -21,6 +21,8 @@ type Command struct {
 	Dir   string
 	Env   []string      // NAME=value, beside the variables that pass to every child
 	Pass  []string      // names of gate's own variables that pass to this child only; NAME* is every name that begins so
+	In    io.Reader     // standard input; nil is empty
+	Out   io.Writer     // takes standard output, without a bound, in the place of the result
 	Limit time.Duration // from start to end
 	Most  int           // bytes of standard output
 	Idle  time.Duration // longest silence of standard output; 0 is not a limit
@@ -51,10 +53,10 @@ func (r Result) Err() error {
 	return nil
 }
 
-// Run starts the child and waits for its end. When the context ends, the child
-// is killed with its group, and the error is the context's cause. Otherwise an
-// error is that of starting the child, or of one that cannot be killed; how
-// the child fared is in the result.
+// Run starts the child and waits for its end and that of all it started. When
+// the context ends, they are killed, and the error is the context's cause.
+// Otherwise an error is that of starting the child, or of a process that cannot
+// be killed; how the child fared is in the result.
 func (c Command) Run(ctx context.Context) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
@@ -62,13 +64,20 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	out := &capture{most: c.Most, wrote: make(chan struct{}, 1)}
 	tail := &capture{most: stderrTail, last: true}
 	lines := &lineWriter{emit: c.Lines}
-	p, err := start(c.prepare(out, tail, lines))
+	id := children.id()
+	p, err := start(c.prepare(id, out, tail, lines), id)
 	if err != nil {
 		return Result{}, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
 	stopped, cancelled := c.watch(ctx, p, out.wrote)
 	if !p.gone() {
-		return Result{}, fmt.Errorf("%s (process %d) was killed and does not end", c.Path, p.cmd.Process.Pid)
+		return Result{}, fmt.Errorf("%v was killed and does not end", p)
+	}
+	switch {
+	case p.left != nil:
+		return Result{}, p.left
+	case c.Out != nil && p.broke != nil && cancelled == nil && stopped == "":
+		return Result{}, fmt.Errorf("the output of %s: %w", c.Path, p.broke)
 	}
 	lines.flush()
 	r := Result{Stopped: stopped, Over: out.cut, Stdout: out.kept, Stderr: tail.text(), Code: p.cmd.ProcessState.ExitCode()}
@@ -81,11 +90,14 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	return r, cancelled
 }
 
-func (c Command) prepare(out, tail *capture, lines *lineWriter) *exec.Cmd {
+func (c Command) prepare(id string, out, tail *capture, lines *lineWriter) *exec.Cmd {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Env = c.Dir, c.environ()
-	cmd.Stdout, cmd.Stderr = out, tail
-	if c.Lines != nil {
+	cmd.Dir, cmd.Env = c.Dir, append(c.environ(), runID+"="+id)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In, out, tail
+	switch {
+	case c.Out != nil:
+		cmd.Stdout = c.Out
+	case c.Lines != nil:
 		cmd.Stdout = io.MultiWriter(out, lines)
 	}
 	if c.Merge {

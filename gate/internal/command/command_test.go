@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
 // TestMain lets the test binary be a gate that runs a child: the script in
@@ -103,21 +106,21 @@ func wantGone(t *testing.T, text string) {
 	}
 }
 
-// family is a child and its grandchild, which both name themselves, ignore
+// brood is a child and its grandchild, which both name themselves, ignore
 // SIGTERM and do not end.
-const family = "trap '' TERM; echo $$; (trap '' TERM; sh -c 'echo $$; exec sleep 600') & wait"
+const brood = "trap '' TERM; echo $$; (trap '' TERM; sh -c 'echo $$; exec sleep 600') & wait"
 
 func TestLimitsKillTheWholeGroup(t *testing.T) {
 	for _, c := range []struct {
 		name, script, want string
 		change             func(*Command)
 	}{
-		{"total", family, "it ran for more than 300ms", func(c *Command) { c.Limit = 300 * time.Millisecond }},
-		{"idle", family, "it gave no sign of life for 300ms", func(c *Command) { c.Idle = 300 * time.Millisecond }},
+		{"total", brood, "it ran for more than 300ms", func(c *Command) { c.Limit = 300 * time.Millisecond }},
+		{"idle", brood, "it gave no sign of life for 300ms", func(c *Command) { c.Idle = 300 * time.Millisecond }},
 		{"busy, so the total counts", "echo $$; while :; do :; done", "it ran for more than 300ms", func(c *Command) { c.Limit = 300 * time.Millisecond }},
 		{"idle in spite of its stderr", "echo $$; while :; do echo x >&2; sleep 0.05; done", "it gave no sign of life for 300ms", func(c *Command) { c.Idle = 300 * time.Millisecond }},
 		{"idle with its output closed", "echo $$; exec >&- 2>&-; sleep 600", "it gave no sign of life for 300ms", func(c *Command) { c.Idle = 300 * time.Millisecond }},
-		{"no limit given", family, "it ran for more than 0s", func(c *Command) { c.Limit = 0 }},
+		{"no limit given", brood, "it ran for more than 0s", func(c *Command) { c.Limit = 0 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -139,25 +142,131 @@ func TestSignsOfLifeHoldTheIdleLimitOff(t *testing.T) {
 	}
 }
 
-// What a child leaves running is killed, and what it holds open is not waited
-// for: neither in the child's group nor in one of its own.
+// What a child leaves running has ended when Run returns, wherever it went to.
 func TestWhatAChildLeavesRunning(t *testing.T) {
-	r := run(t, shell("sleep 600 >/dev/null 2>&1 & echo $!", nil))
-	if r.Err() != nil {
-		t.Errorf("%+v", r)
+	for name, script := range map[string]string{
+		"in its group":                  "sleep 600 >/dev/null 2>&1 & echo $!",
+		"in its group, with its output": "sleep 600 & echo $!",
+		"in a session of its own":       "setsid sh -c 'echo $$; exec sleep 600' & sleep 0.3",
+		"with children":                 "setsid sh -c 'sleep 600 & echo $$ $!; wait' & sleep 0.3",
+		"without its environment":       "setsid env -i sh -c 'echo $$; exec sleep 600' & sleep 0.3",
+		"as a daemon":                   "(setsid sh -c 'sleep 600 & echo $!') & sleep 0.3",
+		"after it crashed":              "setsid sh -c 'echo $$; exec sleep 600' & sleep 0.3; kill -SEGV $$",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, shell(script, nil))
+			if r.Stopped != "" || len(r.Stdout) == 0 {
+				t.Errorf("%+v", r)
+			}
+			for _, word := range strings.Fields(string(r.Stdout)) {
+				if pid, err := strconv.Atoi(word); err != nil || !gone(pid) {
+					t.Errorf("%q runs on, %v", word, err)
+				}
+			}
+		})
 	}
-	wantGone(t, string(r.Stdout))
-	r = run(t, shell("sleep 600 & echo $!", nil))
-	if r.Err() != nil {
-		t.Errorf("it holds the output: %+v", r)
+}
+
+// A child that ends takes nothing of another child with it, whatever has left
+// which group.
+func TestStraysOfOthersStay(t *testing.T) {
+	var ends sync.WaitGroup
+	stop := make(chan struct{})
+	ends.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				run(t, shell("true", nil))
+			}
+		}
+	})
+	for _, way := range []string{"", "setsid "} {
+		script := way + "sh -c '(sleep 0.5; echo done >>$OUT) &'; while ! grep -q done $OUT; do sleep 0.05; done"
+		out := filepath.Join(t.TempDir(), "out")
+		if err := os.WriteFile(out, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, shell(script, func(c *Command) { c.Env, c.Limit = []string{"OUT=" + out}, 20*time.Second }))
+		if r.Err() != nil {
+			t.Errorf("%q: %+v", way, r)
+		}
 	}
-	wantGone(t, string(r.Stdout))
-	r = run(t, shell("setsid sh -c 'echo $$; exec sleep 600' & sleep 0.5; echo", nil))
-	pid, err := strconv.Atoi(strings.TrimSpace(string(r.Stdout)))
-	if err != nil || r.Err() != nil {
-		t.Fatalf("%+v, %v", r, err)
+	close(stop)
+	ends.Wait()
+}
+
+// What a killed gate leaves is ended by the next one, and what a gate that
+// lives has started is not.
+func TestLeftoversOfAKilledGate(t *testing.T) {
+	own := exec.Command("sleep", "600")
+	own.Env = []string{runID + "=" + disk.Owner() + ".1"}
+	if err := own.Start(); err != nil {
+		t.Fatal(err)
 	}
-	syscall.Kill(pid, syscall.SIGKILL)
+	defer own.Wait()
+	defer own.Process.Kill()
+	gate := exec.Command(os.Args[0])
+	gate.Env = append(os.Environ(), "COMMAND_TEST_SCRIPT=setsid sh -c 'sleep 600 & echo $$ $!; wait' & wait")
+	out, err := gate.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.Start(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := bufio.NewReader(out).ReadString('\n')
+	gate.Process.Kill()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.Fields(left) {
+		if pid, err := strconv.Atoi(word); err != nil || gone(pid) {
+			t.Fatalf("%q ended by itself: this test shows nothing", left)
+		}
+	}
+	wantGone(t, strconv.Itoa(gate.Process.Pid)) // although nobody has waited for it yet
+	EndLeftovers()
+	gate.Wait()
+	wantGone(t, left)
+	if gone(own.Process.Pid) {
+		t.Error("a child of a gate that lives was ended")
+	}
+}
+
+// Who waits for more than a moment is told for what.
+func TestTheUserIsToldWhatGateWaitsFor(t *testing.T) {
+	before, told := notice, make(chan string, 1)
+	notice, Waiting = 20*time.Millisecond, func(what string) { told <- what }
+	defer func() { notice, Waiting = before, func(string) {} }()
+	p := &process{cmd: exec.Command("/opt/stuck"), reaped: true, ended: make(chan struct{})}
+	p.cmd.Process = &os.Process{Pid: 4711}
+	done := make(chan struct{})
+	go func() { p.stop(); close(done) }()
+	if what := <-told; what != "/opt/stuck (process 4711)" {
+		t.Errorf("%q", what)
+	}
+	close(p.ended)
+	<-done
+}
+
+func TestStreams(t *testing.T) {
+	var out strings.Builder
+	r := run(t, shell("cat; echo err >&2", func(c *Command) { c.In, c.Out, c.Most = strings.NewReader("in\n"), &out, 0 }))
+	if out.String() != "in\n" || r.Stderr != "err\n" || r.Err() != nil || len(r.Stdout) > 0 {
+		t.Errorf("%q, %+v", out.String(), r)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	_, err = shell("echo out", func(c *Command) { c.Out = io.MultiWriter(full) }).Run(context.Background())
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("what took the output failed: %v", err)
+	}
 }
 
 func TestOutputIsBounded(t *testing.T) {
@@ -206,7 +315,7 @@ func TestNothingToStart(t *testing.T) {
 func TestCancelledByTheCaller(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
-	c := shell(family, func(c *Command) { c.Lines = func(string) { cancel(why) } })
+	c := shell(brood, func(c *Command) { c.Lines = func(string) { cancel(why) } })
 	r, err := c.Run(ctx)
 	if !errors.Is(err, why) || r.Signal != "killed" {
 		t.Errorf("%+v, %v", r, err)

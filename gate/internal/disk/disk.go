@@ -14,10 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// unnamed is how a file begins that does not have its name yet. It lies in the
+// folder of that name, which may be on another file system than the cache.
+const unnamed = ".tmp-"
+
 // WriteFile replaces a file as a whole or not at all; when it returns without
 // an error, a power cut does not undo it.
 func WriteFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	sweep(filepath.Dir(path), unnamed)
+	f, err := os.CreateTemp(filepath.Dir(path), unnamed+Owner()+"-*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
@@ -49,7 +54,7 @@ func syncFolder(dir string) error {
 // there already is kept when it is whole and replaced when it is not: a
 // damaged folder would otherwise stay for ever.
 func PublishFolder(made, final string, whole func() bool) error {
-	if err := os.Chmod(made, 0o755); err != nil { // os.MkdirTemp makes it the user's alone
+	if err := os.Chmod(made, 0o755); err != nil { // TempDir makes it the user's alone
 		return err
 	}
 	if err := os.Rename(made, final); err == nil || whole() {

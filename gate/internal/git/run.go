@@ -1,25 +1,16 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
-)
 
-// passed are the variables of gate's own that git sees: none that names a
-// repository, an index, an object store or configuration of a single command.
-// Git's configuration files stay, since safe.directory stands in them.
-var passed = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "SUDO_UID",
-	"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-}
+	"github.com/kernelgate/gate/gate/internal/command"
+)
 
 // toFetch are variables that fetching needs besides.
 var toFetch = []string{
@@ -47,28 +38,23 @@ func (c call) run(ctx context.Context) error {
 	if c.limit == 0 {
 		c.limit = 2 * time.Minute
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.limit)
-	defer cancel()
+	if c.out == nil {
+		c.out = io.Discard
+	}
 	safe := []string{"--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "core.ignoreCase=false",
 		"-c", "core.askPass=", "-c", "fetch.negotiationAlgorithm=noop"}
-	cmd := exec.CommandContext(ctx, "git", slices.Concat(safe, c.repo, c.args)...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.WaitDelay = c.dir, c.in, c.out, 5*time.Second
-	cmd.Env = []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
-	for _, e := range os.Environ() {
-		if name, _, _ := strings.Cut(e, "="); slices.Contains(passed, name) || slices.Contains(c.pass, name) {
-			cmd.Env = append(cmd.Env, e)
-		}
+	env := []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
+	r, err := command.Command{Path: "git", Args: slices.Concat(safe, c.repo, c.args), Dir: c.dir, Env: append(env, c.env...),
+		Pass: append([]string{"SUDO_UID"}, c.pass...), In: c.in, Out: c.out, Limit: c.limit}.Run(ctx)
+	switch {
+	case err == nil && r.Err() == nil:
+		return nil
+	case err == nil && r.Stopped == "":
+		return &Error{Args: c.args, Output: r.Stderr, Err: r.Err(), status: r.Code}
+	case err == nil:
+		err = r.Err()
 	}
-	cmd.Env = append(cmd.Env, c.env...)
-	var errOut bytes.Buffer
-	cmd.Stderr = &errOut
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return &Error{Args: c.args, Output: errOut.String(), Err: err}
-	}
-	return nil
+	return &Error{Args: c.args, Output: r.Stderr, Err: err}
 }
 
 // text is the output of git, less the line break that ends it.
@@ -80,16 +66,18 @@ func text(ctx context.Context, dir string, args ...string) (string, error) {
 
 // answered reports whether git ran to its end and did not succeed. A git that
 // was killed or never started has said nothing about the repository.
-func answered(err error) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() > 0
-}
+func answered(err error) bool { return status(err) > 0 }
 
 // saidNo is the status by which git answers a question with no, while others
 // say that it could not tell.
-func saidNo(err error) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == 1
+func saidNo(err error) bool { return status(err) == 1 }
+
+func status(err error) int {
+	var failed *Error
+	if !errors.As(err, &failed) {
+		return 0
+	}
+	return failed.status
 }
 
 // An Error is a git command that failed.
@@ -97,6 +85,7 @@ type Error struct {
 	Args   []string
 	Output string
 	Err    error
+	status int // 0 where git did not end by itself
 }
 
 func (e *Error) Error() string {
