@@ -144,22 +144,25 @@ func TestSignsOfLifeHoldTheIdleLimitOff(t *testing.T) {
 
 // What a child leaves running has ended when Run returns, wherever it went to.
 func TestWhatAChildLeavesRunning(t *testing.T) {
+	const named = "; while ! test -s $OUT; do sleep 0.01; done"
 	for name, script := range map[string]string{
-		"in its group":                  "sleep 600 >/dev/null 2>&1 & echo $!",
-		"in its group, with its output": "sleep 600 & echo $!",
-		"in a session of its own":       "setsid sh -c 'echo $$; exec sleep 600' & sleep 0.3",
-		"with children":                 "setsid sh -c 'sleep 600 & echo $$ $!; wait' & sleep 0.3",
-		"without its environment":       "setsid env -i sh -c 'echo $$; exec sleep 600' & sleep 0.3",
-		"as a daemon":                   "(setsid sh -c 'sleep 600 & echo $!') & sleep 0.3",
-		"after it crashed":              "setsid sh -c 'echo $$; exec sleep 600' & sleep 0.3; kill -SEGV $$",
+		"in its group":                  "sleep 600 >/dev/null 2>&1 & echo $! >$OUT",
+		"in its group, with its output": "sleep 600 & echo $! >$OUT",
+		"in a session of its own":       "setsid sh -c 'echo $$ >$OUT; exec sleep 600' &" + named[1:],
+		"with children":                 "setsid sh -c 'sleep 600 & echo $$ $! >$OUT; wait' &" + named[1:],
+		"without its environment":       "setsid env -i OUT=$OUT sh -c 'echo $$ >$OUT; exec env -i sleep 600' &" + named[1:],
+		"as a daemon":                   "(setsid sh -c 'sleep 600 & echo $! >$OUT')" + named,
+		"after it crashed":              "setsid sh -c 'echo $$ >$OUT; exec sleep 600' &" + named[1:] + "; kill -SEGV $$",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := run(t, shell(script, nil))
-			if r.Stopped != "" || len(r.Stdout) == 0 {
-				t.Errorf("%+v", r)
+			out := filepath.Join(t.TempDir(), "out")
+			r := run(t, shell(script, func(c *Command) { c.Env = []string{"OUT=" + out} }))
+			text, err := os.ReadFile(out)
+			if err != nil || r.Stopped != "" {
+				t.Fatalf("%v, %+v", err, r)
 			}
-			for _, word := range strings.Fields(string(r.Stdout)) {
+			for _, word := range strings.Fields(string(text)) {
 				if pid, err := strconv.Atoi(word); err != nil || !gone(pid) {
 					t.Errorf("%q runs on, %v", word, err)
 				}
