@@ -73,21 +73,21 @@ type Builder struct {
 	Jobs      int    // 0: one for each core
 	OnDone    func(Result)
 
+	shared string // the cache that holds this one and the temporary files
 	hashes *hasher
 	system func(file string) bool // the toolkit's or the system's, not the project's
 }
 
 // New opens the cache, which is made when it is not there.
 func New(tc *toolchain.Toolchain, cache, include string) (*Builder, error) {
-	b := &Builder{Toolchain: tc, Cache: filepath.Join(cache, "build"), Include: include}
-	for _, dir := range []string{"objects", "deps", "tmp"} {
+	b := &Builder{Toolchain: tc, Cache: filepath.Join(cache, "build"), Include: include, shared: cache}
+	for _, dir := range []string{"objects", "deps"} {
 		if err := os.MkdirAll(filepath.Join(b.Cache, dir), 0o755); err != nil {
 			return nil, fmt.Errorf("making the build cache: %w", err)
 		}
 	}
 	b.system = identity.SystemDirs(append(slices.Clone(tc.Include), tc.Root)...)
 	b.hashes = openHasher(filepath.Join(b.Cache, "files.json"))
-	sweep(filepath.Join(b.Cache, "tmp"))
 	return b, nil
 }
 

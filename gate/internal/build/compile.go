@@ -29,11 +29,11 @@ const maxOutput = 64 << 20
 // compile runs nvcc in a folder of its own and moves the outcome into the
 // cache in one rename, so that a kill at any moment leaves no half object.
 func (b *Builder) compile(ctx context.Context, p places, request string, k *manifest.Kernel, arch string) (*object, error) {
-	tmp, err := os.MkdirTemp(filepath.Join(b.Cache, "tmp"), "nvcc-")
+	tmp, err := disk.TempDir(b.shared, "nvcc")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(tmp)
+	defer disk.RemoveTemp(tmp)
 	args := b.arguments(k, arch, tmp)
 	output, status, err := b.nvcc(ctx, k.Dir, args)
 	if err != nil {

@@ -33,6 +33,7 @@ const profilerSettings = "clock-control=none,cache-control=none,replay=kernel"
 type Harness struct {
 	Include string // folder with gate.h
 	cache   string
+	shared  string // the cache that holds this one and the temporary files
 	tokens  string // hash over the sources, comments left out
 }
 
@@ -58,7 +59,7 @@ func OpenHarness(cache string) (*Harness, error) {
 		}
 		fmt.Fprintf(tokens, "%s %s\n", n, sum)
 	}
-	h := &Harness{cache: filepath.Join(cache, "harness"), tokens: hex.EncodeToString(tokens.Sum(nil))}
+	h := &Harness{cache: filepath.Join(cache, "harness"), shared: cache, tokens: hex.EncodeToString(tokens.Sum(nil))}
 	h.Include = filepath.Join(h.cache, hex.EncodeToString(content.Sum(nil))[:16])
 	return h, h.unpack(files)
 }
@@ -70,11 +71,11 @@ func (h *Harness) unpack(files map[string][]byte) error {
 	if err := os.MkdirAll(h.cache, 0o755); err != nil {
 		return fmt.Errorf("unpacking the harness: %w", err)
 	}
-	tmp, err := os.MkdirTemp(h.cache, ".unpack-")
+	tmp, err := disk.TempDir(h.shared, "harness")
 	if err != nil {
 		return fmt.Errorf("unpacking the harness: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer disk.RemoveTemp(tmp)
 	for n, data := range files {
 		if err := os.WriteFile(filepath.Join(tmp, n), data, 0o644); err != nil {
 			return fmt.Errorf("unpacking the harness: %w", err)
@@ -207,11 +208,11 @@ func (h *Harness) make(name string, build func(out string) error) (string, error
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	tmp, err := os.MkdirTemp(h.cache, ".make-")
+	tmp, err := disk.TempDir(h.shared, "harness")
 	if err != nil {
 		return "", fmt.Errorf("building the harness: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer disk.RemoveTemp(tmp)
 	out := filepath.Join(tmp, name)
 	if err := build(out); err != nil {
 		return "", fmt.Errorf("building the harness: %w", err)

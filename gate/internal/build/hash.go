@@ -1,10 +1,7 @@
 package build
 
 import (
-	"os"
-	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/kernelgate/gate/gate/internal/disk"
 )
@@ -48,14 +45,4 @@ func (h *hasher) once(key string, ask func() (string, error)) (string, error) {
 	h.memo[key] = sum
 	h.mu.Unlock()
 	return sum, nil
-}
-
-// sweep removes what killed runs left behind. A day is longer than any build.
-func sweep(dir string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-			os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/collect"
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/exit"
@@ -53,6 +54,7 @@ func (o *Options) Prepare() error {
 	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 		return fmt.Errorf("making the cache: %w", err)
 	}
+	command.EndLeftovers(o.Cache)
 	return nil
 }
 

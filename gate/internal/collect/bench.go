@@ -42,6 +42,7 @@ type Bench struct {
 	Machine evidence.Machine
 	Notes   []string // for the verdict
 
+	cache     string
 	program   string // the harness
 	op        func(*manifest.Op) (string, error)
 	ncu       string // "" when it is not installed
@@ -71,7 +72,7 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, budget: o.Budget,
+	b := &Bench{cache: o.Cache, device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, budget: o.Budget,
 		keep: o.Keep, progress: o.Progress, now: o.Now, limit: o.Idle}
 	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -83,11 +82,11 @@ func (c *Bench) askNCU(ctx context.Context, u unit, counters []string) (text []b
 	if err != nil {
 		return nil, nil, r, err
 	}
-	dir, err := os.MkdirTemp("", "gate-ncu-")
+	dir, err := disk.TempDir(c.cache, "ncu")
 	if err != nil {
 		return nil, nil, r, err
 	}
-	defer os.RemoveAll(dir)
+	defer disk.RemoveTemp(dir)
 	log := filepath.Join(dir, "ncu.csv")
 	args := []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
 		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off",

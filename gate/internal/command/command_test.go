@@ -231,7 +231,7 @@ func TestLeftoversOfAKilledGate(t *testing.T) {
 		}
 	}
 	wantGone(t, strconv.Itoa(gate.Process.Pid)) // although nobody has waited for it yet
-	EndLeftovers()
+	EndLeftovers(t.TempDir())
 	gate.Wait()
 	wantGone(t, left)
 	if gone(own.Process.Pid) {

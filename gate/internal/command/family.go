@@ -163,9 +163,9 @@ func runOf(pid int) string {
 	return ""
 }
 
-// EndLeftovers ends the processes of gates that were killed, and returns when
-// they have ended or had their grace: they use the GPU and files of the cache.
-func EndLeftovers() {
+// EndLeftovers ends the processes of gates that were killed, waits for them as
+// long as a user waits without a word, and removes their temporary files.
+func EndLeftovers(cache string) {
 	var left []int
 	for _, pid := range all() {
 		if endLeftover(pid) {
@@ -175,6 +175,7 @@ func EndLeftovers() {
 	for end := time.Now().Add(notice); len(left) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		left = slices.DeleteFunc(left, func(pid int) bool { return !leftover(pid) })
 	}
+	disk.SweepTemp(cache)
 }
 
 // leftover reports whether a process of this user belongs to a gate that has

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
 // A Tree is a folder of the cache that holds the files of a commit. Every run
@@ -27,9 +29,8 @@ type Tree struct {
 type Gap struct{ Path, Why, Hint string }
 
 const (
-	unfinished = "unfinished-" // a folder that is being made or was left by a kill
-	mostTrees  = 8             // more stay only while they are used within a day
-	oldest     = 14 * 24 * time.Hour
+	mostTrees = 8 // more stay only while they are used within a day
+	oldest    = 14 * 24 * time.Hour
 )
 
 // Tree brings the files of a commit, and of its submodules, into the cache. A
@@ -46,7 +47,7 @@ func (r *Repo) Tree(ctx context.Context, commit string) (Tree, error) {
 		return Tree{}, err
 	}
 	defer func() { lock.Close() }()
-	if !leftovers(r.shelf()) && intact(ctx, t.Dir, files) {
+	if intact(ctx, t.Dir, files) {
 		return t, os.Chtimes(t.Dir, time.Time{}, time.Now())
 	}
 	lock.Close()
@@ -151,11 +152,11 @@ func intact(ctx context.Context, dir string, files []file) bool {
 // makeTree writes the files into a folder of another name, so that no run sees
 // a part of them.
 func (r *Repo) makeTree(ctx context.Context, t Tree, files []file) error {
-	tmp, err := os.MkdirTemp(r.shelf(), unfinished)
+	tmp, err := disk.TempDir(r.cache, "base")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer disk.RemoveTemp(tmp)
 	made := filepath.Join(tmp, "tree")
 	if err := os.Mkdir(made, 0o755); err != nil {
 		return err
@@ -228,12 +229,7 @@ func (f file) write(root *os.Root, body io.Reader) error {
 	return errors.Join(err, out.Close())
 }
 
-func leftovers(shelf string) bool {
-	entries, err := os.ReadDir(shelf)
-	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), unfinished) })
-}
-
-// sweep removes what killed runs left and what has not been used for long.
+// sweep removes what has not been used for long.
 // Whoever uses a folder has said so in its time: no run lasts a day, so that
 // one which was used within a day may still be in use.
 func sweep(shelf, keep string) {
@@ -245,11 +241,7 @@ func sweep(shelf, keep string) {
 	entries, _ := os.ReadDir(shelf)
 	for _, e := range entries {
 		path := filepath.Join(shelf, e.Name())
-		info, err := e.Info()
-		switch {
-		case strings.HasPrefix(e.Name(), unfinished):
-			os.RemoveAll(path)
-		case err == nil && e.IsDir() && path != keep:
+		if info, err := e.Info(); err == nil && e.IsDir() && path != keep {
 			folders = append(folders, used{path, time.Since(info.ModTime())})
 		}
 	}

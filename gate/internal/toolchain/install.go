@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
@@ -23,10 +23,7 @@ type InstallOptions struct {
 	Progress func(line string) // told what happens, one line each, without line end; may be nil
 }
 
-const (
-	installTimeout = 30 * time.Minute // 110 MB at 0.5 Mbit/s
-	tempPrefix     = ".tmp-"
-)
+const installTimeout = 30 * time.Minute // 110 MB at 0.5 Mbit/s
 
 // Install puts the pinned compiler into the cache and returns it. When it is
 // there already, nothing is started but its --version. Any number of processes
@@ -39,8 +36,8 @@ func Install(ctx context.Context, o InstallOptions) (*Toolchain, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
+	command.EndLeftovers(o.CacheDir)
 	if t, err := o.installed(ctx); err == nil {
-		o.sweep()
 		return t, nil
 	}
 	unlock, err := o.lock(ctx)
@@ -51,7 +48,6 @@ func Install(ctx context.Context, o InstallOptions) (*Toolchain, error) {
 	if t, err := o.installed(ctx); err == nil {
 		return t, nil // another process installed it while this one waited
 	}
-	o.removeLeftovers()
 	if err := o.fetch(ctx); err != nil {
 		return nil, err
 	}
@@ -127,37 +123,13 @@ func (o InstallOptions) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// removeLeftovers removes the folders of runs that were killed. Only the holder
-// of the lock has such folders, so none is in use; one that cannot be removed
-// only costs room.
-func (o InstallOptions) removeLeftovers() {
-	entries, _ := os.ReadDir(o.toolchains())
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
-			os.RemoveAll(filepath.Join(o.toolchains(), e.Name()))
-		}
-	}
-}
-
-// sweep removes leftovers unless somebody is at work.
-func (o InstallOptions) sweep() {
-	f, err := disk.OpenLock(o.lockPath(), 0o644)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	if ok, err := disk.TryLock(f, false); err == nil && ok {
-		o.removeLeftovers()
-	}
-}
-
-// fetch fills a temporary folder beside the final one and moves it there.
+// fetch fills a temporary folder and moves it to its place.
 func (o InstallOptions) fetch(ctx context.Context) error {
-	temp, err := os.MkdirTemp(o.toolchains(), tempPrefix)
+	temp, err := disk.TempDir(o.CacheDir, "toolchain")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer disk.RemoveTemp(temp)
 	target := filepath.Join(temp, "toolchain")
 	if err := o.pip(ctx, temp, target); err != nil {
 		return err
