@@ -38,7 +38,7 @@ func BenchmarkNothingChanged(b *testing.B) {
 	in(plain, "git", "add", "-A")
 	in(plain, "git", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "start")
 	ncu := filepath.Join(b.TempDir(), "ncu")
-	if err := writeProgram(ncu, lookFake("fakencu")); err != nil {
+	if err := becomeFake(ncu); err != nil {
 		b.Fatal(err)
 	}
 	in(append(plain, "FAKE_GPU="+fakeUUID(b.Name()), "FAKE_GPU_NAME=NVIDIA H200", "PATH="+filepath.Dir(ncu)+string(filepath.ListSeparator)+os.Getenv("PATH")), "gate", "check")

@@ -17,7 +17,8 @@ func doctorCommand() *cli.Command {
 		Name:  "doctor",
 		Usage: "say what is here, what is missing, and how to get it",
 		Description: "The state of GPUs is asked of NVML, and of nvidia-smi where NVML is unavailable;\n" +
-			"GATE_NVML=off asks nvidia-smi alone.",
+			"GATE_NVML=off asks nvidia-smi alone. GATE_CONFINE=off lets gate run compiler, harness and ncu\n" +
+			"unconfined, which every verdict then says.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
 			&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},

@@ -2,10 +2,11 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,40 +63,64 @@ func makeFakeCUDA(root string, tc *toolchain.Toolchain) error {
 			return err
 		}
 	}
-	if err := os.Symlink(tc.Ptxas, filepath.Join(root, "bin", "ptxas")); err != nil {
+	for name, to := range map[string]string{"ptxas": tc.Ptxas, realNVCC: tc.NVCC} {
+		if err := os.Symlink(to, filepath.Join(root, "bin", name)); err != nil {
+			return err
+		}
+	}
+	return becomeFake(filepath.Join(root, "bin", "nvcc"))
+}
+
+// fakes are the simulated programs by the names under which they are run. Each
+// is the test binary itself: a confined program cannot reach another one.
+var fakes = map[string]func(args []string) int{"nvcc": fakeNVCC, "ncu": fakeNCU}
+
+const harnessName = "gate-harness-"
+
+// fakeOf is what a name stands for, nil for the tests themselves.
+func fakeOf(name string) func([]string) int {
+	if strings.HasPrefix(name, harnessName) {
+		return fakeHarness
+	}
+	return fakes[name]
+}
+
+// becomeFake copies the test binary to a path whose name says what it is then.
+// It is renamed into place, because a file that is open for writing cannot be
+// run.
+func becomeFake(path string) error {
+	own, err := os.Open("/proc/self/exe")
+	if err != nil {
 		return err
 	}
-	return writeProgram(filepath.Join(root, "bin", "nvcc"), lookFake("fakenvcc"), tc.NVCC)
-}
-
-// lookFake is the path of a program that testscript.Main put on PATH.
-func lookFake(name string) string {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
-
-// writeProgram makes a program that runs another with these words before its
-// own arguments. It is renamed into place, because a file that is open for
-// writing cannot be run.
-func writeProgram(path string, words ...string) error {
+	defer own.Close()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	text := "#!/bin/sh\nexec '" + strings.Join(words, "' '") + "' \"$@\"\n"
-	if err := os.WriteFile(path+".new", []byte(text), 0o755); err != nil {
+	out, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path)
+	if _, err := io.Copy(out, own); err != nil {
+		return err
+	}
+	return errors.Join(out.Close(), os.Rename(path+".new", path))
 }
 
+// realNVCC is the compiler behind the fake one, which lies beside it.
+const realNVCC = "real-nvcc"
+
 // fakeNVCC is nvcc, but for the sources of the measuring program: of those it
-// makes an empty object, and for the program one that runs fakeharness.
-// args[0] is the real compiler.
+// makes an empty object, and for the program one that is fakeHarness.
 func fakeNVCC(args []string) int {
-	real, args := args[0], args[1:]
+	own, err := os.Executable()
+	if err != nil {
+		return failed(err)
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(own), realNVCC))
+	if err != nil {
+		return failed(err)
+	}
 	out := ""
 	if i := slices.Index(args, "-o"); i >= 0 && i+1 < len(args) {
 		out = args[i+1]
@@ -104,8 +129,8 @@ func fakeNVCC(args []string) int {
 	switch {
 	case slices.Contains(args, "-c") && strings.HasSuffix(out, ".cu.o"):
 		return failed(os.WriteFile(out, nil, 0o644))
-	case strings.HasPrefix(filepath.Base(out), "gate-harness-"):
-		return failed(writeProgram(out, lookFake("fakeharness")))
+	case strings.HasPrefix(filepath.Base(out), harnessName):
+		return failed(becomeFake(out))
 	}
 	return failed(syscall.Exec(real, append([]string{real}, args...), os.Environ()))
 }

@@ -33,12 +33,13 @@ var lab struct {
 }
 
 func TestMain(m *testing.M) {
+	if fake := fakeOf(filepath.Base(os.Args[0])); fake != nil {
+		unpackFakes()
+		os.Exit(fake(os.Args[1:]))
+	}
 	testscript.Main(labRun{m}, map[string]func(){
-		"gate":        func() { packFakes(); os.Exit(gate()) },
-		"fakenvcc":    func() { unpackFakes(); os.Exit(fakeNVCC(os.Args[1:])) },
-		"fakeharness": func() { unpackFakes(); os.Exit(fakeHarness(os.Args[1:])) },
-		"fakencu":     func() { unpackFakes(); os.Exit(fakeNCU(os.Args[1:])) },
-		"nvidia-smi":  func() { unpackFakes(); os.Exit(fakeSMI(os.Args[1:])) },
+		"gate":       func() { packFakes(); os.Exit(gate()) },
+		"nvidia-smi": func() { unpackFakes(); os.Exit(fakeSMI(os.Args[1:])) },
 	})
 }
 
@@ -239,7 +240,7 @@ func machine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("FAKE_GPU_NAME", "NVIDIA "+strings.ToUpper(args[0]))
 	if len(args) == 1 {
 		dir := filepath.Join(ts.Getenv("WORK"), "ncu-bin")
-		ts.Check(writeProgram(filepath.Join(dir, "ncu"), lookFake("fakencu")))
+		ts.Check(becomeFake(filepath.Join(dir, "ncu")))
 		ts.Setenv("PATH", dir+string(filepath.ListSeparator)+ts.Getenv("PATH"))
 	}
 }

@@ -35,12 +35,16 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	}
 	defer disk.RemoveTemp(tmp)
 	args := b.arguments(k, arch, tmp)
-	output, status, err := b.nvcc(ctx, k.Dir, args)
+	output, status, err := b.nvcc(ctx, k, tmp, args)
 	if err != nil {
 		return nil, err
 	}
 	if status != 0 {
-		return nil, &CompileError{Kernel: k.Name, Output: p.shorten(output)}
+		refused := &CompileError{Kernel: k.Name, Output: p.shorten(output)}
+		if strings.Contains(refused.Output, "Permission denied") {
+			refused.Output += "(the compiler may read the folder of the kernel, that of its op, and those under include: in kernel.yaml)\n"
+		}
+		return nil, refused
 	}
 	meta, err := b.identify(k, arch, tmp, args)
 	if err != nil {
@@ -117,7 +121,7 @@ func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp strin
 	var rules []string
 	for _, s := range k.Sources {
 		out := filepath.Join(tmp, "source.d")
-		text, status, err := b.nvcc(ctx, k.Dir, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, here(s)))
+		text, status, err := b.nvcc(ctx, k, tmp, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, here(s)))
 		if err == nil && status != 0 {
 			err = fmt.Errorf("exit status %d: %s", status, printable.Last(string(text)))
 		}
@@ -135,8 +139,8 @@ func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp strin
 
 // nvcc returns everything that the compiler printed, in its order. status is
 // not 0 for a compiler that refused the code, and only then.
-func (b *Builder) nvcc(ctx context.Context, dir string, args []string) (output []byte, status int, err error) {
-	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: dir, Limit: compileLimit, Most: maxOutput, Merge: true}.Run(ctx)
+func (b *Builder) nvcc(ctx context.Context, k *manifest.Kernel, tmp string, args []string) (output []byte, status int, err error) {
+	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true, Confine: b.confine(k, tmp)}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, 0, fmt.Errorf("nvcc was stopped: %w", ctx.Err())
@@ -146,6 +150,18 @@ func (b *Builder) nvcc(ctx context.Context, dir string, args []string) (output [
 		return nil, 0, fmt.Errorf("nvcc: %w", r.Err())
 	}
 	return r.Stdout, r.Code, nil
+}
+
+// confine lets the compiler read what kernel.yaml declares.
+func (b *Builder) confine(k *manifest.Kernel, tmp string) *command.Confinement {
+	read := append(b.Toolchain.Folders(), b.Include, k.Dir)
+	if k.Op != nil {
+		read = append(read, k.Op.Dir)
+	}
+	for _, folder := range k.Include {
+		read = append(read, filepath.Join(k.Dir, filepath.FromSlash(folder)))
+	}
+	return &command.Confinement{Temp: tmp, Read: read}
 }
 
 // shorten takes the folders of this machine out of the compiler's lines.

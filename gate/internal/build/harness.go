@@ -153,14 +153,14 @@ func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc strin
 		for i, src := range sources {
 			objects[i] = filepath.Join(filepath.Dir(out), filepath.Base(src)+".o")
 			g.Go(func() error {
-				return compile(ctx, tc.NVCC, append(slices.Clone(base), "-c", src, "-o", objects[i]))
+				return h.compile(ctx, tc, tc.NVCC, filepath.Dir(out), append(slices.Clone(base), "-c", src, "-o", objects[i]))
 			})
 		}
 		if err := g.Wait(); err != nil {
 			return err
 		}
 		link := append(slices.Clone(base), objects...)
-		return compile(ctx, tc.NVCC, append(link, "-ldl", "-lpthread", "-o", out))
+		return h.compile(ctx, tc, tc.NVCC, filepath.Dir(out), append(link, "-ldl", "-lpthread", "-o", out))
 	})
 }
 
@@ -185,7 +185,7 @@ func (h *Harness) Op(ctx context.Context, tc *toolchain.Toolchain, op *manifest.
 	args := append([]string{"-O3", "-std=c++17", "-shared", "-fPIC", "-I", h.Include, "-I", op.Dir}, sources...)
 	args = append(args, "-lpthread")
 	path, err := h.make(op.Name+"-"+keyOf(parts...)+".so", func(out string) error {
-		return compile(ctx, tc.HostCompiler, append(args, "-o", out))
+		return h.compile(ctx, tc, tc.HostCompiler, filepath.Dir(out), append(args, "-o", out), op.Dir)
 	})
 	if err != nil {
 		return "", fmt.Errorf("op %s: %w", op.Name, err)
@@ -223,8 +223,9 @@ func (h *Harness) make(name string, build func(out string) error) (string, error
 	return path, nil
 }
 
-func compile(ctx context.Context, compiler string, args []string) error {
-	r, err := command.Command{Path: compiler, Args: args, Limit: 10 * time.Minute, Most: 1 << 20, Merge: true}.Run(ctx)
+func (h *Harness) compile(ctx context.Context, tc *toolchain.Toolchain, compiler, tmp string, args []string, read ...string) error {
+	confine := &command.Confinement{Temp: tmp, Read: slices.Concat(tc.Folders(), []string{h.Include}, read)}
+	r, err := command.Command{Path: compiler, Args: args, Dir: tmp, Limit: 10 * time.Minute, Most: 1 << 20, Merge: true, Confine: confine}.Run(ctx)
 	if err != nil || r.Err() == nil {
 		return err
 	}

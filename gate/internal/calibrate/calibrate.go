@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/check"
 	"github.com/kernelgate/gate/gate/internal/collect"
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/plan"
@@ -87,7 +88,7 @@ func asChanged(subjects []*plan.Subject) []*plan.Subject {
 func report(p *project.Project, asked plan.Plan, bench *collect.Bench, tasks []plan.Task, records []*evidence.Record) (*verdict.Calibration, error) {
 	out := newCalibration(p.Policy, records)
 	out.Machine, out.Description = bench.Machine.Key(), bench.Machine.String()
-	out.Notes, out.Tests = append(p.Notes, bench.Notes...), max(1, asked.Family())
+	out.Notes, out.Tests = slices.Concat(p.Notes, bench.Notes, command.Openings()), max(1, asked.Family())
 	for i, t := range tasks {
 		rows, err := out.rows(asked, t, records[i])
 		if err != nil {

@@ -228,7 +228,7 @@ func (r *run) describe(v *verdict.Verdict, broke error) {
 	if r.project.NoBase != "" {
 		v.Base.Why = r.project.NoBase
 	}
-	for _, notes := range [][]string{r.project.Notes, r.notes, r.shelf.Notes} {
+	for _, notes := range [][]string{r.project.Notes, r.notes, r.shelf.Notes, command.Openings()} {
 		v.Notes = append(v.Notes, notes...)
 	}
 	if broke != nil {

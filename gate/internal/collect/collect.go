@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/manifest"
@@ -77,7 +78,7 @@ func (c *Bench) failed(tier evidence.Tier, u unit, f *evidence.Failure) *evidenc
 
 // probe asks the device for a sign of life after a kernel hung or crashed.
 func (c *Bench) probe(ctx context.Context) error {
-	r, err := c.child(command.Command{Path: c.program, Args: []string{"device"}, Limit: time.Minute}).Run(ctx)
+	r, err := c.run(ctx, command.Command{Path: c.program, Args: []string{"device"}, Limit: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -100,11 +101,23 @@ const harnessLimit = 30 * time.Minute
 // maxHarnessOutput is far above what all units of a process can have to say.
 const maxHarnessOutput = 64 << 20
 
-// child sees the one GPU that the caller has locked.
-func (c *Bench) child(program command.Command) command.Command {
-	program.Most = maxHarnessOutput
+// run lets a program see the one GPU that the caller has locked, and the files
+// of these units. Its temporary folder is new, so that no process leaves
+// anything to the next.
+func (c *Bench) run(ctx context.Context, program command.Command, files ...string) (command.Result, error) {
+	tmp, err := disk.TempDir(c.cache, "harness")
+	if err != nil {
+		return command.Result{}, err
+	}
+	defer disk.RemoveTemp(tmp)
+	return c.runIn(ctx, tmp, program, files...)
+}
+
+func (c *Bench) runIn(ctx context.Context, tmp string, program command.Command, files ...string) (command.Result, error) {
+	program.Most, program.Dir = maxHarnessOutput, tmp
 	program.Env = []string{"CUDA_VISIBLE_DEVICES=" + c.device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
-	return program
+	program.Confine = &command.Confinement{Temp: tmp, Read: append([]string{c.program}, files...), Device: true, Counters: program.Path == c.ncu}
+	return program.Run(ctx)
 }
 
 // harness runs one process of the measuring program.
@@ -114,7 +127,7 @@ func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ..
 		return nil, command.Result{}, err
 	}
 	program := command.Command{Path: c.program, Args: append(harnessArgs(mode, op, units), extra...), Limit: harnessLimit, Idle: c.idle()}
-	r, err := c.child(program).Run(ctx)
+	r, err := c.run(ctx, program, files(op, units)...)
 	if err == nil && r.Over {
 		err = errors.New("the harness printed more than 64 MiB")
 	}
@@ -122,6 +135,15 @@ func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ..
 		return nil, r, err
 	}
 	return parseStream(r.Stdout), r, nil
+}
+
+// files are what a process over these units loads.
+func files(op string, units []unit) []string {
+	list := []string{op}
+	for _, u := range units {
+		list = append(list, u.artifact.Library)
+	}
+	return list
 }
 
 func harnessArgs(mode, op string, units []unit) []string {

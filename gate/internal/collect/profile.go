@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
 	"github.com/kernelgate/gate/ncu"
 )
 
@@ -92,7 +93,8 @@ func (c *Bench) askNCU(ctx context.Context, u unit, counters []string) (text []b
 		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off",
 		"--log-file", log, "--metrics", strings.Join(counters, ","), c.program}
 	args = append(args, harnessArgs("profile", op, []unit{u})...)
-	if r, err = c.child(command.Command{Path: c.ncu, Args: args, Dir: dir, Limit: profileLimit}).Run(ctx); err != nil {
+	reads := append(files(op, []unit{u}), toolchain.Folders(c.ncu)...)
+	if r, err = c.runIn(ctx, dir, command.Command{Path: c.ncu, Args: args, Limit: profileLimit}, reads...); err != nil {
 		return nil, nil, r, err
 	}
 	text, err = disk.ReadFile(log, 32<<20)

@@ -28,6 +28,8 @@ type Command struct {
 	Idle  time.Duration // longest silence of standard output; 0 is not a limit
 	Merge bool          // standard error goes where standard output goes
 	Lines func(string)  // is told each line of standard output when it is complete; may be nil
+
+	Confine *Confinement // for a program that runs what a change brings along
 }
 
 // A Result is how a child ended.
@@ -64,8 +66,12 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	out := &capture{most: c.Most, wrote: make(chan struct{}, 1)}
 	tail := &capture{most: stderrTail, last: true}
 	lines := &lineWriter{emit: c.Lines}
-	id := children.id()
-	p, err := start(c.prepare(id, out, tail, lines), id)
+	cmd, said, err := c.program()
+	if err != nil {
+		return Result{}, fmt.Errorf("starting %s: %w", c.Path, err)
+	}
+	defer said.Close()
+	p, err := c.start(cmd, out, tail, lines)
 	if err != nil {
 		return Result{}, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
@@ -73,9 +79,12 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	if !p.gone() {
 		return Result{}, fmt.Errorf("%v was killed and does not end", p)
 	}
+	err = refusal(said)
 	switch {
 	case p.left != nil:
 		return Result{}, p.left
+	case err != nil:
+		return Result{}, fmt.Errorf("%s: %w", c.Path, err)
 	case c.Out != nil && p.broke != nil && cancelled == nil && stopped == "":
 		return Result{}, fmt.Errorf("the output of %s: %w", c.Path, p.broke)
 	}
@@ -90,8 +99,8 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	return r, cancelled
 }
 
-func (c Command) prepare(id string, out, tail *capture, lines *lineWriter) *exec.Cmd {
-	cmd := exec.Command(c.Path, c.Args...)
+func (c Command) start(cmd *exec.Cmd, out, tail *capture, lines *lineWriter) (*process, error) {
+	id := children.id()
 	cmd.Dir, cmd.Env = c.Dir, append(c.environ(), runID+"="+id)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In, out, tail
 	switch {
@@ -103,7 +112,11 @@ func (c Command) prepare(id string, out, tail *capture, lines *lineWriter) *exec
 	if c.Merge {
 		cmd.Stderr = cmd.Stdout // one pipe, so that the order of what is written stays
 	}
-	return cmd
+	p, err := start(cmd, c.Path, id)
+	for _, f := range cmd.ExtraFiles {
+		f.Close() // the child has its own
+	}
+	return p, err
 }
 
 // watch returns when the child has ended, or was killed and had its grace:

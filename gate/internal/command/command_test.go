@@ -244,7 +244,7 @@ func TestTheUserIsToldWhatGateWaitsFor(t *testing.T) {
 	before, told := notice, make(chan string, 1)
 	notice, Waiting = 20*time.Millisecond, func(what string) { told <- what }
 	defer func() { notice, Waiting = before, func(string) {} }()
-	p := &process{cmd: exec.Command("/opt/stuck"), reaped: true, ended: make(chan struct{})}
+	p := &process{name: "/opt/stuck", cmd: exec.Command("/opt/stuck"), reaped: true, ended: make(chan struct{})}
 	p.cmd.Process = &os.Process{Pid: 4711}
 	done := make(chan struct{})
 	go func() { p.stop(); close(done) }()

@@ -32,6 +32,9 @@ func (c Command) environ() []string {
 			env = append(env, e)
 		}
 	}
+	if c.Confine != nil {
+		env = append(env, c.Confine.environ()...)
+	}
 	return append(env, c.Env...)
 }
 

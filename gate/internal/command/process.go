@@ -31,7 +31,7 @@ var Waiting = func(process string) {}
 // A process is a running child and its descendants.
 type process struct {
 	cmd   *exec.Cmd
-	id    string        // what its descendants carry in their environment
+	name  string
 	ended chan struct{} // closed when the child is reaped, nothing of it runs, and its output is read
 	left  error         // descendants that do not end; set, as broke is, before ended is closed
 	broke error         // its streams could not be served
@@ -42,7 +42,7 @@ type process struct {
 
 // start forks on a thread that is kept until the child ends: the kernel sends
 // the death signal when the thread that forked ends, not when gate does.
-func start(cmd *exec.Cmd, id string) (*process, error) {
+func start(cmd *exec.Cmd, name, id string) (*process, error) {
 	// A child that outlived a killed gate would go on using a GPU whose lock is
 	// free again. Nothing in a session of its own can join gate's group, reach
 	// the terminal, or get a signal that is meant for gate.
@@ -51,7 +51,7 @@ func start(cmd *exec.Cmd, id string) (*process, error) {
 	}
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	cmd.WaitDelay = drain
-	p := &process{cmd: cmd, id: id, ended: make(chan struct{})}
+	p := &process{cmd: cmd, name: name, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -105,7 +105,7 @@ func (p *process) stop() {
 }
 
 func (p *process) String() string {
-	return fmt.Sprintf("%s (process %d)", p.cmd.Path, p.cmd.Process.Pid)
+	return fmt.Sprintf("%s (process %d)", p.name, p.cmd.Process.Pid)
 }
 
 func (p *process) gone() bool {

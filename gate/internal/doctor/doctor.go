@@ -86,7 +86,7 @@ func Examine(ctx context.Context, o Options) Report {
 	cuda := o.compiler(ctx, &r)
 	o.profilers(ctx, &r, cuda)
 	o.gpus(ctx, &r, cuda)
-	r.add(o.policy(ctx), o.store(ctx), o.cache())
+	r.add(o.policy(ctx), o.store(ctx), o.cache(), confinement())
 	o.programs(ctx, &r)
 	return r
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/project"
 )
@@ -92,6 +93,17 @@ func (o Options) cache() check {
 		return c.is(broken, dir+" is not a folder")
 	}
 	return c.is(fine, o.CacheDir)
+}
+
+// confinement says whether what a change brings along can be confined here.
+func confinement() check {
+	c := check{Name: "confinement", Without: "compiler, harness and ncu can read and write what this user can: every verdict says so",
+		Fix: "a kernel from 6.7 on, started with landlock in its list of security modules; see gate/docs/security.md"}
+	version, why := command.Landlock()
+	if version == 0 {
+		return c.is(missing, why)
+	}
+	return c.is(fine, fmt.Sprintf("Landlock version %d", version))
 }
 
 // existingParent is the path itself or the nearest parent that exists.

@@ -1,0 +1,114 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
+)
+
+// confineArg is the argument with which gate starts itself to become a confined
+// program. It is not for users, to whom it does no harm.
+const confineArg = "--gate-confined"
+
+// sayFD is where the start reads why it failed. It closes when the program runs.
+const sayFD = 3
+
+// init comes before main, so that a test of any package is such a gate as well,
+// and before anything that a start does not need.
+func init() {
+	if len(os.Args) < 5 || os.Args[1] != confineArg {
+		return
+	}
+	syscall.CloseOnExec(sayFD)
+	err := becomeConfined(os.Args[2], os.Args[3], os.Args[4:])
+	fmt.Fprintln(os.NewFile(sayFD, "said"), err)
+	os.Exit(126)
+}
+
+func becomeConfined(text, path string, args []string) error {
+	var b bounds
+	if err := json.Unmarshal([]byte(text), &b); err != nil {
+		return err
+	}
+	if b.Version < 1 || b.Version >= len(configurations) {
+		return fmt.Errorf("there is no Landlock version %d", b.Version)
+	}
+	runtime.LockOSThread() // what follows holds for the thread that becomes the program
+	if err := configurations[b.Version].Restrict(b.rules()...); err != nil {
+		return fmt.Errorf("confining the program: %w", err)
+	}
+	if err := filterSockets(!b.Device); err != nil {
+		return fmt.Errorf("confining the program: %w", err)
+	}
+	if !b.Counters {
+		if err := dropCapabilities(); err != nil {
+			return fmt.Errorf("confining the program: %w", err)
+		}
+	}
+	return fmt.Errorf("starting it confined: %w", syscall.Exec(path, args, os.Environ()))
+}
+
+// dropCapabilities leaves of root's what access to files needs, where Landlock
+// decides. With more a program could read the environment of any other.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var now [2]unix.CapUserData // the capabilities of 0 to 31, and those from 32
+	if err := unix.Capget(&header, &now[0]); err != nil {
+		return err
+	}
+	const files = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH | 1<<unix.CAP_FOWNER
+	less := [2]unix.CapUserData{{Effective: now[0].Effective & files, Permitted: now[0].Permitted & files}}
+	return unix.Capset(&header, &less[0])
+}
+
+func (b bounds) rules() []landlock.Rule {
+	temp, devices, processes := landlock.RWDirs(b.Temp), landlock.RWDirs("/dev"), landlock.RWDirs("/proc")
+	if b.Version >= 2 {
+		temp = temp.WithRefer() // files move between its folders
+	}
+	if b.Version >= 5 {
+		devices = devices.WithIoctlDev()
+	}
+	rules := []landlock.Rule{temp, landlock.RODirs(b.Dirs...).IgnoreIfMissing(), landlock.ROFiles(b.Files...).IgnoreIfMissing(), landlock.RWFiles("/dev/null")}
+	if b.Device {
+		rules = append(rules, devices, processes)
+	}
+	return rules
+}
+
+// filterSockets refuses what Landlock does not see: connections by multipath
+// TCP, and io_uring, which makes sockets past a filter. all refuses every
+// internet socket.
+func filterSockets(all bool) error {
+	const family, protocol = 16, 32 // where seccomp_data holds the first and third argument, on little-endian machines
+	refuse := uint32(unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES))
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
+	end := func(how uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: how} }
+	is := func(value uint32, yes, no uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
+	}
+	inet := unix.SECCOMP_RET_ALLOW
+	if all {
+		inet = int(refuse)
+	}
+	program := []unix.SockFilter{
+		load(4), is(nativeArch, 0, 10), // a call of another architecture has other numbers, as has one of x32
+		load(0), {Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 0x40000000, Jt: 8},
+		is(unix.SYS_IO_URING_SETUP, 7, 0), is(unix.SYS_SOCKET, 0, 7),
+		load(protocol), is(unix.IPPROTO_MPTCP, 4, 0),
+		load(family), is(unix.AF_INET, 1, 0), is(unix.AF_INET6, 0, 2),
+		end(uint32(inet)),
+		end(refuse),
+		end(unix.SECCOMP_RET_ALLOW),
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0)
+}
