@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -293,9 +294,10 @@ func (b *Builder) hostID(file string) (string, error) {
 }
 
 func findCubin(dir, stem, arch string) (string, error) {
+	stem = strings.ReplaceAll(stem, "[", `\[`)
 	for _, pattern := range []string{stem + ".cubin", stem + "." + arch + ".cubin", stem + ".compute_*." + arch + ".cubin"} {
-		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) == 1 {
-			return found[0], nil
+		if found, _ := fs.Glob(os.DirFS(dir), pattern); len(found) == 1 {
+			return filepath.Join(dir, found[0]), nil
 		}
 	}
 	return "", fmt.Errorf("nvcc left no cubin of %s.cu for %s", stem, arch)

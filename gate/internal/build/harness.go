@@ -138,11 +138,10 @@ func hashTokens(path string) (string, error) {
 // files side by side on every core.
 func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc string) (string, error) {
 	arch := strings.ReplaceAll(cc, ".", "")
-	sources, err := filepath.Glob(filepath.Join(h.Include, "*.cu"))
+	sources, err := fs.Glob(harness.Files, "*.cu") // in order
 	if err != nil || len(sources) == 0 {
 		return "", fmt.Errorf("this gate carries no harness program")
 	}
-	sort.Strings(sources)
 	name := "gate-harness-" + keyOf("program", filepath.Base(h.Include), tc.Fingerprint(), arch)
 	return h.make(name, func(out string) error {
 		base := []string{"-O2", "-std=c++17", "-ccbin", tc.HostCompiler,
@@ -151,9 +150,9 @@ func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc strin
 		var g errgroup.Group
 		g.SetLimit(runtime.NumCPU())
 		for i, src := range sources {
-			objects[i] = filepath.Join(filepath.Dir(out), filepath.Base(src)+".o")
+			objects[i] = filepath.Join(filepath.Dir(out), src+".o")
 			g.Go(func() error {
-				return h.compile(ctx, tc, tc.NVCC, filepath.Dir(out), append(slices.Clone(base), "-c", src, "-o", objects[i]))
+				return h.compile(ctx, tc, tc.NVCC, filepath.Dir(out), append(slices.Clone(base), "-c", filepath.Join(h.Include, src), "-o", objects[i]))
 			})
 		}
 		if err := g.Wait(); err != nil {

@@ -71,6 +71,7 @@ type Set struct {
 	Root    string
 	Kernels []*Kernel // by name
 	Ops     []*Op     // by name
+	Notes   []string  // what was not followed
 	base    string    // the folder that names are relative to
 }
 
@@ -93,25 +94,62 @@ type opFile struct {
 }
 
 // Load reads every kernel.yaml under root that the patterns name; a pattern
-// behind "!" takes kernels away again.
+// after "!" takes kernels away again.
 func Load(root string, patterns []string) (*Set, error) {
-	files, base, err := match(root, patterns)
+	w, err := newWalker(root)
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{Root: root, base: base}
-	if set.Ops, err = loadOps(root, base); err != nil {
+	files, base, err := match(w, patterns)
+	if err != nil {
+		return nil, err
+	}
+	return load(w, base, files)
+}
+
+// LoadAll reads every kernel.yaml of the folder that the patterns name, those
+// that they leave out included.
+func LoadAll(root string, patterns []string) (*Set, error) {
+	w, err := newWalker(root)
+	if err != nil {
+		return nil, err
+	}
+	files, base, err := match(w, slices.DeleteFunc(slices.Clone(patterns), func(p string) bool { return strings.HasPrefix(p, "!") }))
+	if err != nil {
+		return nil, err
+	}
+	all, err := called(w, base, "kernel.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return load(w, base, slices.Compact(slices.Sorted(slices.Values(slices.Concat(files, all)))))
+}
+
+func load(w *walker, base string, files []string) (*Set, error) {
+	set := &Set{Root: w.root, base: base}
+	var err error
+	if set.Ops, err = loadOps(w, base); err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		k, err := loadKernel(root, base, file, set.Ops)
+		k, err := loadKernel(w.root, base, file, set.Ops)
 		if err != nil {
 			return nil, err
 		}
 		set.Kernels = append(set.Kernels, k)
 	}
 	slices.SortFunc(set.Kernels, func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
+	set.Notes = w.notes
 	return set, nil
+}
+
+// called lists the files of a name below a folder.
+func called(w *walker, base, name string) ([]string, error) {
+	files, err := w.below(base)
+	if err != nil {
+		return nil, fmt.Errorf("looking for %s: %w", name, err)
+	}
+	return matching(files, func(f string) bool { return path.Base(f) == name })
 }
 
 // A NoKernelError is a name of which there is no kernel.yaml.
@@ -141,19 +179,23 @@ func (s *Set) Named(name string) (*Kernel, error) {
 
 // match returns the manifest files, slash-separated, and the folder that the
 // kernels' names are relative to.
-func match(root string, patterns []string) (files []string, base string, err error) {
+func match(w *walker, patterns []string) (files []string, base string, err error) {
 	found := map[string]bool{}
-	fsys := os.DirFS(root)
 	for _, p := range patterns {
 		pattern, negated := strings.CutPrefix(p, "!")
 		if !doublestar.ValidatePattern(pattern) || !filepath.IsLocal(filepath.FromSlash(pattern)) {
 			return nil, "", fmt.Errorf("%q is not a pattern for files below the root", p)
 		}
+		means := func(f string) bool { return f == pattern || doublestar.MatchUnvalidated(pattern, f) }
 		if negated {
-			maps.DeleteFunc(found, func(f string, _ bool) bool { return doublestar.MatchUnvalidated(pattern, f) })
+			maps.DeleteFunc(found, func(f string, _ bool) bool { return means(f) })
 			continue
 		}
-		names, err := doublestar.Glob(fsys, pattern, doublestar.WithFilesOnly())
+		folder, _ := doublestar.SplitPattern(pattern)
+		names, err := w.below(folder)
+		if err == nil {
+			names, err = matching(names, means)
+		}
 		if err != nil {
 			return nil, "", fmt.Errorf("looking for %s: %w", p, err)
 		}
@@ -161,18 +203,18 @@ func match(root string, patterns []string) (files []string, base string, err err
 			found[n] = true
 		}
 		if base == "" {
-			base, _ = doublestar.SplitPattern(pattern)
-			base, _, _ = strings.Cut(base, "/")
+			base, _, _ = strings.Cut(folder, "/")
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), base, nil
 }
 
-func loadOps(root, base string) ([]*Op, error) {
-	names, err := doublestar.Glob(os.DirFS(root), path.Join(base, "**/op.yaml"), doublestar.WithFilesOnly())
+func loadOps(w *walker, base string) ([]*Op, error) {
+	names, err := called(w, base, "op.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("looking for op.yaml: %w", err)
+		return nil, err
 	}
+	root := w.root
 	slices.Sort(names)
 	var ops []*Op
 	for _, file := range names {

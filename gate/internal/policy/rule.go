@@ -200,7 +200,7 @@ func (r Rule) Matches(kernel string) bool {
 	matched := strings.HasPrefix(r.Kernels[0], "!")
 	for _, p := range r.Kernels {
 		pattern, negated := strings.CutPrefix(p, "!")
-		if ok, _ := doublestar.Match(pattern, kernel); ok {
+		if ok, _ := doublestar.Match(pattern, kernel); ok || pattern == kernel {
 			matched = !negated
 		}
 	}

@@ -156,6 +156,7 @@ func (p *Project) load(path, name string) (all int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	p.Notes = append(p.Notes, set.Notes...)
 	if len(set.Kernels) == 0 {
 		return 0, exit.Usagef("kernels: in "+name+" names kernel.yaml files from the root of the repository",
 			"no kernel matches %s", strings.Join(p.Policy.Kernels, ", "))
@@ -209,7 +210,7 @@ func choose(kernels []*manifest.Kernel, patterns []string) (kept []*manifest.Ker
 	}
 	for _, k := range kernels {
 		for _, p := range patterns {
-			if ok, _ := doublestar.Match(p, k.Name); ok {
+			if ok, _ := doublestar.Match(p, k.Name); ok || p == k.Name {
 				used[p] = true
 				if !slices.Contains(kept, k) {
 					kept = append(kept, k)
