@@ -1,12 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/kernelgate/gate/gate/internal/check"
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/store"
@@ -18,12 +23,13 @@ func baselineCommand() *cli.Command {
 		Usage: "record evidence that later changes are judged by, and look at it",
 		Subcommands: []*cli.Command{
 			{
-				Name:        "record",
-				Usage:       "check, and write what is measured into the policy's store",
-				ArgsUsage:   "[KERNEL…]",
-				Description: "As gate check, but evidence goes into the store that the policy names (or --store),\nto be committed, rather than into this user's cache.",
-				Flags:       append(commonFlags(), outputFlags()...),
-				Action:      func(c *cli.Context) error { return runCheck(c, true) },
+				Name:      "record",
+				Usage:     "check, and write what is measured into the policy's store",
+				ArgsUsage: "[KERNEL…]",
+				Description: "As gate check, but evidence goes into the store that the policy names (or --store),\n" +
+					"to be committed, rather than into this user's cache. What the cache holds already is copied.",
+				Flags:  append(commonFlags(), outputFlags()...),
+				Action: func(c *cli.Context) error { return runCheck(c, true) },
 			},
 			{
 				Name:      "list",
@@ -35,8 +41,50 @@ func baselineCommand() *cli.Command {
 				},
 				Action: listBaseline,
 			},
+			{
+				Name:        "prune",
+				Usage:       "remove the records that no code of the working tree or of the base needs",
+				Description: "Removes raw files that no record names as well, and nothing else. Git keeps what was committed.",
+				Flags:       append(pruneFlags(), &cli.BoolFlag{Name: "dry-run", Usage: "list what would be removed, and remove nothing"}),
+				Action:      pruneBaseline,
+			},
 		},
 	}
+}
+
+// pruneFlags are those of check that say what the code and the store are.
+func pruneFlags() []cli.Flag {
+	return slices.DeleteFunc(commonFlags(), func(f cli.Flag) bool {
+		return !slices.Contains([]string{"policy", "base", "nvcc", "store", "jobs"}, f.Names()[0])
+	})
+}
+
+func pruneBaseline(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return exit.Usagef("", "baseline prune goes through the whole store: it takes no kernel")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	screen := newScreen(c)
+	defer screen.close()
+	o := check.Options{Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Store: c.String("store"),
+		NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: screen.built}}
+	folder, p, err := check.Prune(c.Context, o, c.Bool("dry-run"))
+	screen.close()
+	for _, name := range slices.Concat(p.Records, p.Raw) {
+		fmt.Fprintln(c.App.Writer, printable.Line(filepath.Join(folder, name)))
+	}
+	if err != nil {
+		return err
+	}
+	did := "removed"
+	if c.Bool("dry-run") {
+		did = "would remove"
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s %s\n", did, check.Pruned(p))
+	return err
 }
 
 // storeFolder is the one that the command line names, else the policy's.

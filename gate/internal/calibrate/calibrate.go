@@ -45,7 +45,7 @@ func Run(ctx context.Context, o check.Options, rounds int) (*verdict.Calibration
 	if !slices.ContainsFunc(subjects, func(s *plan.Subject) bool { return s.Head.Why == "" }) {
 		return nil, errors.New("no kernel could be built: " + subjects[0].Head.Why)
 	}
-	shelf := &store.Shelf{Write: store.Open(filepath.Join(o.Cache, "evidence"))}
+	shelf := &store.Shelf{Write: store.Open(filepath.Join(o.Cache, "evidence")).Audited(check.Audit(p, nil, o.Now))}
 	bench, err := collect.Open(ctx, o.Bench(p, shelf), func(m evidence.Machine) bool { return len(asked.Calibrations(m)) > 0 })
 	if err != nil {
 		return nil, noGPU(err)

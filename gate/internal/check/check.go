@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/collect"
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/judge"
@@ -63,6 +64,7 @@ type run struct {
 	Options
 	project *project.Project
 	shelf   *store.Shelf
+	audits  *disk.Answers // which records were found consistent
 	asked   plan.Plan
 	ledger  *evidence.Ledger
 	notes   []string
@@ -83,6 +85,10 @@ func Run(ctx context.Context, o Options) (*verdict.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Record && broke == nil {
+		broke = r.record(ctx, v)
+	}
+	r.audits.Save()
 	r.describe(v, broke)
 	return v, nil
 }
@@ -134,7 +140,9 @@ func (r *run) ask(ctx context.Context) error {
 
 // openShelf opens the repository's store and the user's.
 func (r *run) openShelf() *store.Shelf {
-	shared, own := store.Open(r.project.Store()), store.Open(filepath.Join(r.Cache, "evidence"))
+	r.audits = disk.OpenAnswers(filepath.Join(r.Cache, "consistent.json"))
+	a := Audit(r.project, r.audits, r.Now)
+	shared, own := store.Open(r.project.Store()).Audited(a), store.Open(filepath.Join(r.Cache, "evidence")).Audited(a)
 	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own}
 	if r.Record {
 		s.Write = shared
@@ -148,6 +156,12 @@ func (r *run) openShelf() *store.Shelf {
 		}
 	}
 	return s
+}
+
+// Audit is how the stores of a project find records that contradict themselves.
+func Audit(p *project.Project, answers *disk.Answers, now func() time.Time) store.Audit {
+	a := collect.Auditor{Ops: p.Ops()}
+	return store.Audit{Check: a.Audit, Knows: a.Knows(), Answers: answers, Now: now}
 }
 
 // measure fills what the ledger lacks, where this machine has a GPU that the

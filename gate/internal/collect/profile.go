@@ -152,29 +152,39 @@ func (c *Bench) translate(r *evidence.Record, launches []*ncu.Launch) *evidence.
 	if len(launches) == 0 {
 		return &evidence.Failure{Kind: evidence.Wrong, Message: "the profiled call launched no kernel"}
 	}
-	cc := c.device.ComputeCapability
-	r.Metrics = evidence.Metrics{}
-	for _, name := range c.metrics {
+	var err error
+	if r.Metrics, r.Launches, err = profileFigures(c.device.ComputeCapability, c.metrics, launches); err != nil {
+		return &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
+	}
+	return nil
+}
+
+// profileFigures are the figures of a call, and those of each of its launches
+// where there are several.
+func profileFigures(cc string, names []string, launches []*ncu.Launch) (evidence.Metrics, []evidence.Launch, error) {
+	all := evidence.Metrics{}
+	for _, name := range names {
 		v, err := ncu.Aggregate(cc, launches, name)
 		if err != nil {
-			return &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
+			return nil, nil, err
 		}
-		r.Metrics[name] = fromNCU(v, name)
+		all[name] = fromNCU(v, name)
 	}
+	var each []evidence.Launch
 	for _, l := range launches {
 		out := evidence.Launch{Kernel: l.Kernel, Block: l.Block, Grid: l.Grid, Metrics: evidence.Metrics{}}
-		for _, name := range c.metrics {
+		for _, name := range names {
 			v, err := ncu.Derive(cc, l, name)
 			if err != nil {
-				return &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
+				return nil, nil, err
 			}
 			if v.Kind == ncu.Number && len(launches) > 1 {
 				out.Metrics[name] = fromNCU(v, name)
 			}
 		}
-		r.Launches = append(r.Launches, out)
+		each = append(each, out)
 	}
-	return nil
+	return all, each, nil
 }
 
 func fromNCU(v ncu.Value, name string) evidence.Value {

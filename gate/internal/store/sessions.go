@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
@@ -25,17 +26,13 @@ const (
 // Keep writes a record, and the times that it holds into the history of their
 // code. Against is the kernel in the base's place of an experiment.
 func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) error {
-	if r.AA != nil && r.AA.Rounds < compare.FewestCalibrationRounds {
-		// A run that was cut short says less than any that stands there.
-		if old, err := s.Write.Get(r.Key()); err == nil && old.AA != nil && old.AA.Rounds > r.AA.Rounds {
-			return nil
-		}
+	err := s.Write.Put(r, raw)
+	if errors.Is(err, ErrStands) {
+		s.note(fmt.Sprintf("the %s of %s on %s was not stored: %v", r.Tier, r.Provenance.Kernel, r.Address.Case, err))
+		err = nil
 	}
-	if err := s.Write.Put(r, raw); err != nil {
+	if err != nil || r.Tier != evidence.Latency || r.Failure != nil {
 		return err
-	}
-	if r.Tier != evidence.Latency || r.Failure != nil {
-		return nil
 	}
 	if r.Experiment == nil {
 		return s.addSession(r.Provenance, r.Address, r.Samples)
@@ -56,17 +53,43 @@ func (s *Shelf) addSession(run evidence.Provenance, at evidence.Address, samples
 	if err != nil {
 		return fmt.Errorf("adding to the sessions: %w", err)
 	}
-	history, err := s.Write.Get(evidence.Key{Tier: evidence.Sessions, At: at})
-	switch {
-	case errors.Is(err, ErrNotFound):
-		history = &evidence.Record{Tier: evidence.Sessions, Address: at}
-	case err != nil:
-		s.Notes = append(s.Notes, "times were not added to a history: "+err.Error())
-		return nil
+	k := evidence.Key{Tier: evidence.Sessions, At: at}
+	err = s.Write.write(k, func(history *evidence.Record) (*evidence.Record, map[string][]byte, error) {
+		if history == nil {
+			if _, err := s.Write.Get(k); !errors.Is(err, ErrNotFound) {
+				s.note("times were not added to a history: " + fmt.Sprint(err))
+				return nil, nil, nil
+			}
+			history = &evidence.Record{Schema: evidence.Schema, Tier: evidence.Sessions, Address: at}
+		}
+		history.Provenance = run
+		history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Card: run.Card, Processes: processes})
+		return history, nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("storing evidence: %w", err)
 	}
-	history.Provenance = run
-	history.Sessions = extend(history.Sessions, evidence.Session{Recorded: run.Recorded, Commit: run.Commit, Card: run.Card, Processes: processes})
-	return s.Write.Put(history, nil)
+	return nil
+}
+
+// joinSessions is a history with the sessions of two. Where two of one card lie
+// within sessionGap, one is the other before it went on: the longer one stays.
+func joinSessions(a, b *evidence.Record) *evidence.Record {
+	all := slices.Concat(a.Sessions, b.Sessions)
+	slices.SortStableFunc(all, func(x, y evidence.Session) int { return strings.Compare(x.Recorded, y.Recorded) })
+	var kept []evidence.Session
+	for _, s := range all {
+		i := slices.IndexFunc(kept, func(k evidence.Session) bool { return k.Card == s.Card && !apart(k.Recorded, s.Recorded) })
+		switch {
+		case i < 0:
+			kept = append(kept, s)
+		case len(s.Processes) > len(kept[i].Processes):
+			kept[i] = s
+		}
+	}
+	joined := *better(b, a)
+	joined.Sessions = kept[max(0, len(kept)-maxSessions):]
+	return &joined
 }
 
 // extend adds a session to a history, or its processes to the card's last one

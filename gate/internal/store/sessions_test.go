@@ -83,7 +83,7 @@ func TestKeepLeavesSessions(t *testing.T) {
 		code, kernel string
 		launches     []int
 	}{{"c1", "toy/c1", []int{10, 10, 4}}, {"c2", "toy/ref", []int{4}}} {
-		r, err := s.Write.Get(key(evidence.Sessions, at(c.code)))
+		r, err := s.Write.Get(key(evidence.Sessions, at(c.code), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestKeepPrefersTheLongerCalibration(t *testing.T) {
 		if err := s.Keep(selfTimed(c.blocks), "", nil); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := s.Write.Get(key(evidence.Calibration, at("c1"))); err != nil || r.AA.Rounds != c.want {
+		if r, err := s.Write.Get(key(evidence.Calibration, at("c1"), nil)); err != nil || r.AA.Rounds != c.want {
 			t.Errorf("after %d blocks: %+v, %v, want %d", c.blocks, r.AA, err, c.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestAHistoryThatCannotBeReadIsLeft(t *testing.T) {
 	if err := s.Keep(timedAt("c1", 2, 10), "toy/base", nil); err != nil || len(s.Notes) != 1 {
 		t.Errorf("%v, %v", err, s.Notes)
 	}
-	if _, err := s.Write.Get(key(evidence.Latency, at("c1"))); err != nil {
+	if _, err := s.Write.Get(key(evidence.Latency, at("c1"), nil)); err != nil {
 		t.Errorf("the times themselves: %v", err)
 	}
 }

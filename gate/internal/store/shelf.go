@@ -2,6 +2,9 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
@@ -36,26 +39,51 @@ func (s *Shelf) Machines() ([]evidence.Machine, error) {
 	return all, nil
 }
 
-// get reads a record from the first store that has it whole.
+// get reads the record that answers most among those of all stores. One that is
+// refused is named in the notes, whatever another store holds.
 func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 	if r := s.got[k]; r != nil {
 		return r, nil
 	}
 	first := error(ErrNotFound)
+	var found *evidence.Record
 	for _, from := range s.Read {
 		r, err := from.Get(k)
-		if err == nil {
-			if s.got == nil {
-				s.got = map[evidence.Key]*evidence.Record{}
+		switch {
+		case err == nil && found == nil:
+			found = r
+		case err == nil:
+			found = join(found, r)
+		case !errors.Is(err, ErrNotFound):
+			s.note("a recorded piece of evidence is refused: " + err.Error())
+			if errors.Is(first, ErrNotFound) {
+				first = err
 			}
-			s.got[k] = r
-			return r, nil
-		}
-		if errors.Is(first, ErrNotFound) {
-			first = err
 		}
 	}
-	return nil, first
+	if found == nil {
+		return nil, first
+	}
+	if s.got == nil {
+		s.got = map[evidence.Key]*evidence.Record{}
+	}
+	s.got[k] = found
+	return found, nil
+}
+
+// join makes one record of two stores' under one key: the better one, and of
+// histories one that holds all sessions. Between equals, it is the first.
+func join(first, second *evidence.Record) *evidence.Record {
+	if first.Tier == evidence.Sessions {
+		return joinSessions(first, second)
+	}
+	return better(second, first)
+}
+
+func (s *Shelf) note(text string) {
+	if !slices.Contains(s.Notes, text) {
+		s.Notes = append(s.Notes, text)
+	}
 }
 
 // aside says why a record is not read although it may be stored.
@@ -81,7 +109,8 @@ func (s *Shelf) Holds(n *evidence.Need) bool {
 }
 
 // Load enters what the stores hold into a ledger. It never replaces a record
-// that is there already.
+// that is there already. All correctness records of one op and case have to
+// hold the same input classes: what one of them lacks was left out of it.
 func (s *Shelf) Load(needs []*evidence.Need, into *evidence.Ledger) {
 	for _, n := range needs {
 		if n.Tier == evidence.Static || n.Never != "" || n.At.Machine == "" {
@@ -103,4 +132,90 @@ func (s *Shelf) Load(needs []*evidence.Need, into *evidence.Ledger) {
 			into.Refuse(n.Key, err.Error())
 		}
 	}
+	refuseLacking(needs, into)
+}
+
+// refuseLacking refuses recorded checks that lack an input class on which
+// another kernel was checked by the same harness, op and case.
+func refuseLacking(needs []*evidence.Need, l *evidence.Ledger) {
+	classes := map[string][]string{} // by harness id, which covers op and case
+	for _, n := range needs {
+		if r := l.Find(n).Record; r != nil && r.Tier == evidence.Correctness && r.Failure == nil {
+			for _, c := range r.Checks {
+				if !slices.Contains(classes[n.At.Harness], c.Class) {
+					classes[n.At.Harness] = append(classes[n.At.Harness], c.Class)
+				}
+			}
+		}
+	}
+	for _, n := range needs {
+		e := l.Find(n)
+		if n.Tier != evidence.Correctness || !e.Measured() || e.Source != evidence.Reused {
+			continue
+		}
+		for _, class := range classes[n.At.Harness] {
+			if !slices.ContainsFunc(e.Record.Checks, func(c evidence.Check) bool { return c.Class == class }) {
+				l.Refuse(n.Key, fmt.Sprintf("the correctness recorded on %s lacks the input class %q, on which other kernels of this op were checked", n.At.Machine, class))
+				break
+			}
+		}
+	}
+}
+
+// Share copies into the store that is written what the other stores hold of
+// what is needed, with the raw inputs. It returns the number of records.
+func (s *Shelf) Share(needs []*evidence.Need) (copied int, err error) {
+	for _, n := range needs {
+		if n.Tier == evidence.Static || n.Never != "" || n.At.Machine == "" || s.aside(n.Key) != "" {
+			continue
+		}
+		for _, from := range s.Read {
+			if from == s.Write {
+				continue
+			}
+			done, err := s.Write.adopt(from, n.Key)
+			if err != nil {
+				return copied, err
+			}
+			if done {
+				copied++
+			}
+		}
+	}
+	return copied, nil
+}
+
+// adopt copies a record from another store where this one has none that is as
+// good. A record that stands is not replaced by a newer one: what was measured
+// elsewhere says nothing against it.
+func (s *Store) adopt(from *Store, k evidence.Key) (done bool, err error) {
+	theirs, err := from.Get(k)
+	if err != nil || !complete(theirs) {
+		return false, nil // nothing to copy; a reader names what is refused
+	}
+	rel, err := place(k)
+	if err != nil {
+		return false, err
+	}
+	packed, err := readRaw(filepath.Join(from.dir, filepath.Dir(rel)), theirs)
+	if err != nil {
+		return false, nil
+	}
+	err = s.write(k, func(old *evidence.Record) (*evidence.Record, map[string][]byte, error) {
+		if old != nil && old.Tier == evidence.Sessions {
+			joined := joinSessions(old, theirs)
+			if len(joined.Sessions) == len(old.Sessions) {
+				return nil, nil, nil
+			}
+			theirs = joined
+		} else if old != nil && complete(old) {
+			return nil, nil, nil
+		}
+		done = true
+		return theirs, packed, nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("storing evidence: %w", err)
+	}
+	return done, nil
 }

@@ -36,7 +36,7 @@ func load(s *Shelf, n *evidence.Need) evidence.Entry {
 }
 
 func need(tier evidence.Tier, code string) *evidence.Need {
-	return &evidence.Need{Key: key(tier, at(code)), Use: evidence.Answers}
+	return &evidence.Need{Key: key(tier, at(code), nil), Use: evidence.Answers}
 }
 
 // damage cuts the only record of a store short.
@@ -134,8 +134,8 @@ func TestLoadReplacesNothing(t *testing.T) {
 	var l evidence.Ledger
 	measured := of(evidence.Correctness, "c1", "measured")
 	l.Put(measured, evidence.Measured)
-	l.Try(key(evidence.Correctness, at("c2")))
-	l.Because("the harness died", key(evidence.Correctness, at("c2")))
+	l.Try(key(evidence.Correctness, at("c2"), nil))
+	l.Because("the harness died", key(evidence.Correctness, at("c2"), nil))
 	needs := []*evidence.Need{need(evidence.Correctness, "c1"), need(evidence.Correctness, "c2"), need(evidence.Correctness, "c3")}
 	s.Load(needs, &l)
 	if e := l.Find(needs[0]); e.Record != measured || e.Source != evidence.Measured {

@@ -1,20 +1,17 @@
 // Package store keeps evidence by address in a directory: one JSON record a
 // tier, its raw inputs beside it, compressed. Records are written whole or not
-// at all, and a record found at an address it does not carry is refused.
+// at all. One that contradicts its place, its raw inputs or itself is refused.
 package store
 
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sort"
 
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -24,10 +21,16 @@ import (
 var ErrNotFound = errors.New("no evidence is recorded")
 
 // A Store is a directory of records.
-type Store struct{ dir string }
+type Store struct {
+	dir   string
+	audit Audit
+}
 
 // Open names a directory; it need not exist until something is put into it.
-func Open(dir string) *Store { return &Store{dir: dir} }
+func Open(dir string) *Store { return (&Store{dir: dir}).Audited(Audit{}) }
+
+// Audited is the store with an audit of every record that is read or written.
+func (s *Store) Audited(a Audit) *Store { return &Store{dir: s.dir, audit: a.complete()} }
 
 // Dir is the store's directory.
 func (s *Store) Dir() string { return s.dir }
@@ -55,87 +58,46 @@ func place(k evidence.Key) (string, error) {
 }
 
 // Get returns the record under a key. A record that is there but cannot be
-// read, or belongs elsewhere, is an error, never "not found".
+// read, belongs elsewhere or contradicts itself is an error, never "not found".
 func (s *Store) Get(k evidence.Key) (*evidence.Record, error) {
 	rel, err := place(k)
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(s.dir, rel)
-	data, err := disk.ReadFile(path, evidence.MaxRecord)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotFound
+	var last []byte
+	for {
+		data, err := disk.ReadFile(path, evidence.MaxRecord)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, ErrNotFound
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading evidence: %w", err)
+		}
+		r, err := s.read(path, data, k)
+		if err == nil {
+			return r, nil
+		}
+		if bytes.Equal(data, last) {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		last = data // a newer record may have replaced this one, and its raw inputs be gone
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading evidence: %w", err)
-	}
+}
+
+// read makes a record of the content of its file.
+func (s *Store) read(path string, data []byte, k evidence.Key) (*evidence.Record, error) {
 	r, err := evidence.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if r.Key() != k {
-		return nil, fmt.Errorf("%s: the record is of another code, case, machine or harness than its place says", path)
+		return nil, errors.New("the record is of another code, case, machine or harness than its place says")
 	}
 	if key := r.Provenance.Machine.Key(); key != k.At.Machine {
-		return nil, fmt.Errorf("%s: the record was taken on %s, its place says %s", path, key, k.At.Machine)
+		return nil, fmt.Errorf("the record was taken on %s, its place says %s", key, k.At.Machine)
 	}
-	return r, nil
-}
-
-// Put writes the record with its raw inputs (name → content), which are
-// compressed and listed in the record.
-func (s *Store) Put(r *evidence.Record, raw map[string][]byte) error {
-	r.Schema = evidence.Schema
-	rel, err := place(r.Key())
-	if err != nil {
-		return fmt.Errorf("storing evidence: %w", err)
-	}
-	path := filepath.Join(s.dir, rel)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("storing evidence: %w", err)
-	}
-	if err := s.putRaw(filepath.Dir(path), r, raw); err != nil {
-		return fmt.Errorf("storing evidence: %w", err)
-	}
-	data, err := evidence.Encode(r)
-	if err != nil {
-		return err
-	}
-	if _, err := evidence.Decode(data); err != nil {
-		return fmt.Errorf("storing evidence: the record would not be read back: %w", err)
-	}
-	if err := disk.WriteFile(path, data); err != nil {
-		return fmt.Errorf("storing evidence: %w", err)
-	}
-	return nil
-}
-
-// putRaw names every raw file by its content, so that a record and the files
-// it lists can never come from different runs.
-func (s *Store) putRaw(dir string, r *evidence.Record, raw map[string][]byte) error {
-	names := make([]string, 0, len(raw))
-	for n := range raw {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	r.Raw = nil
-	for _, n := range names {
-		packed, err := compress(raw[n])
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(packed)
-		digest := hex.EncodeToString(sum[:])
-		file := fmt.Sprintf("%s.%s.%s.gz", r.Tier, digest[:8], n)
-		if !safe.MatchString(file) {
-			return fmt.Errorf("%q cannot be a file name", n)
-		}
-		if err := disk.WriteFile(filepath.Join(dir, file), packed); err != nil {
-			return err
-		}
-		r.Raw = append(r.Raw, evidence.Raw{Name: file, SHA256: digest, Bytes: int64(len(packed))})
-	}
-	return nil
+	return r, s.audit.record(path, data, r)
 }
 
 // compress writes gzip without time stamp or name: same input, same bytes.
@@ -158,54 +120,125 @@ func compress(data []byte) ([]byte, error) {
 // records cannot be read contributes nothing; Get reports the damage when the
 // record itself is asked for.
 func (s *Store) Machines() ([]evidence.Machine, error) {
-	entries, err := os.ReadDir(s.dir)
+	leaves, err := s.leaves()
+	if err != nil {
+		return nil, err
+	}
+	var machines []evidence.Machine
+	for _, l := range leaves {
+		if n := len(machines); n > 0 && machines[n-1].Key() == l.machine {
+			continue
+		}
+		for _, name := range l.files {
+			if !recordName.MatchString(name) {
+				continue
+			}
+			if r, err := decode(filepath.Join(l.dir, name)); err == nil && r.Provenance.Machine.Key() == l.machine {
+				machines = append(machines, r.Provenance.Machine)
+				break
+			}
+		}
+	}
+	return machines, nil
+}
+
+// Records reads every record, in the order of their places.
+func (s *Store) Records() ([]*evidence.Record, error) {
+	leaves, err := s.leaves()
+	if err != nil {
+		return nil, err
+	}
+	var records []*evidence.Record
+	for _, l := range leaves {
+		for _, name := range l.files {
+			if !recordName.MatchString(name) {
+				continue
+			}
+			r, err := decode(filepath.Join(l.dir, name))
+			if err != nil {
+				return nil, err
+			}
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
+
+func decode(path string) (*evidence.Record, error) {
+	data, err := disk.ReadFile(path, evidence.MaxRecord)
+	if err != nil {
+		return nil, fmt.Errorf("reading evidence: %w", err)
+	}
+	r, err := evidence.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// What Put and Keep write. Nothing else in a store is read or removed.
+var (
+	machineName = regexp.MustCompile(`^[a-z0-9-]+-[0-9a-f]{8}$`)
+	codeName    = regexp.MustCompile(`^[0-9a-f]{1,12}-[0-9a-f]{1,12}$`)
+	caseName    = regexp.MustCompile(`^[A-Za-z0-9_.-]+-[0-9a-f]{8}$`)
+	recordName  = regexp.MustCompile(`^(?:correctness|profile|latency|calibration|sessions)(?:-vs-([0-9a-f]{1,12}-[0-9a-f]{1,12}))?\.json$`)
+	rawName     = regexp.MustCompile(`^(correctness|profile|latency|calibration)\.([0-9a-f]{8})\.([A-Za-z0-9_.-]+)\.gz$`)
+	tempName    = regexp.MustCompile(`^\.tmp-[0-9]+$`)
+)
+
+// A leaf is a folder of records: one code on one case, measured on one machine.
+type leaf struct {
+	machine, code, kase string // names of the folders
+	dir                 string
+	files               []string // regular files, by name
+}
+
+// leaves lists the folders of records in the order of their places. Links are
+// not followed, and names are taken as they are.
+func (s *Store) leaves() ([]leaf, error) {
+	machines, err := folders(s.dir, machineName)
+	var out []leaf
+	for _, m := range machines {
+		codes, more := folders(filepath.Join(s.dir, m), codeName)
+		err = errors.Join(err, more)
+		for _, c := range codes {
+			cases, more := folders(filepath.Join(s.dir, m, c), caseName)
+			err = errors.Join(err, more)
+			for _, k := range cases {
+				l := leaf{machine: m, code: c, kase: k, dir: filepath.Join(s.dir, m, c, k)}
+				entries, more := entries(l.dir)
+				err = errors.Join(err, more)
+				for _, e := range entries {
+					if e.Type().IsRegular() {
+						l.files = append(l.files, e.Name())
+					}
+				}
+				out = append(out, l)
+			}
+		}
+	}
+	return out, err
+}
+
+func folders(dir string, named *regexp.Regexp) (names []string, err error) {
+	list, err := entries(dir)
+	for _, e := range list {
+		if e.IsDir() && named.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// entries lists a folder. One that is not there, or was removed meanwhile, is
+// empty.
+func entries(dir string) ([]fs.DirEntry, error) {
+	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing evidence: %w", err)
 	}
-	var machines []evidence.Machine
-	for _, e := range entries {
-		if m, ok := s.machine(e.Name()); e.IsDir() && ok {
-			machines = append(machines, m)
-		}
-	}
-	return machines, nil
-}
-
-func (s *Store) machine(key string) (evidence.Machine, bool) {
-	files, _ := filepath.Glob(filepath.Join(s.dir, key, "*", "*", "*.json"))
-	for _, f := range files {
-		data, err := disk.ReadFile(f, evidence.MaxRecord)
-		if err != nil {
-			continue
-		}
-		if r, err := evidence.Decode(data); err == nil && r.Provenance.Machine.Key() == key {
-			return r.Provenance.Machine, true
-		}
-	}
-	return evidence.Machine{}, false
-}
-
-// Records reads every record, in the order of their places.
-func (s *Store) Records() ([]*evidence.Record, error) {
-	files, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", "*.json"))
-	if err != nil {
-		return nil, err
-	}
-	sort.Strings(files)
-	var records []*evidence.Record
-	for _, f := range files {
-		data, err := disk.ReadFile(f, evidence.MaxRecord)
-		if err != nil {
-			return nil, fmt.Errorf("reading evidence: %w", err)
-		}
-		r, err := evidence.Decode(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
-		}
-		records = append(records, r)
-	}
-	return records, nil
+	return list, nil
 }

@@ -1,0 +1,101 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/project"
+	"github.com/kernelgate/gate/gate/internal/store"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// record copies into the store what this user's cache holds of what was asked,
+// and notes what the store gained, what is missing and what it no longer needs.
+func (r *run) record(ctx context.Context, v *verdict.Verdict) error {
+	copied, err := r.shelf.Share(r.asked.Needs(r.ledger))
+	if err != nil {
+		return err
+	}
+	r.notes = append(r.notes, r.recorded(copied, v.Counts))
+	needed, err := r.project.Needed(ctx)
+	if err != nil {
+		r.notes = append(r.notes, "it is not known what the store no longer needs: "+err.Error())
+		return nil
+	}
+	old, err := r.shelf.Write.Prune(needed, true)
+	if err != nil {
+		return err
+	}
+	if len(old.Records)+len(old.Raw) > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("gate baseline prune would remove %s", Pruned(old)))
+	}
+	return nil
+}
+
+// recorded says what came into the store.
+func (r *run) recorded(copied int, c verdict.Counts) string {
+	var parts []string
+	if c.Measured > 0 {
+		parts = append(parts, fmt.Sprintf("%s measured now", plural(c.Measured, "record")))
+	}
+	if copied > 0 {
+		parts = append(parts, fmt.Sprintf("%s copied from this user's cache", plural(copied, "record")))
+	}
+	text := "nothing was recorded"
+	if len(parts) > 0 {
+		text = "recorded: " + strings.Join(parts, ", ")
+	}
+	if c.Missing > 0 {
+		text += fmt.Sprintf("; %s missing", plural(c.Missing, "record"))
+		if why := r.why(); why != "" {
+			text += ": " + why
+		}
+	} else if len(parts) == 0 {
+		text += ": the store holds all that is asked for"
+	}
+	return text
+}
+
+// why is the first cause why something was not measured.
+func (r *run) why() string {
+	for _, n := range r.asked.Needs(r.ledger) {
+		if e := r.ledger.Find(n); n.Asked() && e.Record == nil && len(e.Why) > 0 {
+			return e.Why[0]
+		}
+	}
+	return ""
+}
+
+// Prune removes from the store of a project what no code of the working tree or
+// of its base needs, and returns the store's folder.
+func Prune(ctx context.Context, o Options, dry bool) (dir string, p store.Pruned, err error) {
+	if err := o.Prepare(); err != nil {
+		return "", p, err
+	}
+	of, err := project.Open(ctx, o.Options)
+	if err != nil {
+		return "", p, err
+	}
+	var needed []evidence.Address
+	if needed, err = of.Needed(ctx); err != nil {
+		return "", p, fmt.Errorf("nothing was removed: %w", err)
+	}
+	s := store.Open(of.Store())
+	p, err = s.Prune(needed, dry)
+	return filepath.Clean(s.Dir()), p, err
+}
+
+// Pruned says how much a prune removes.
+func Pruned(p store.Pruned) string {
+	return fmt.Sprintf("%s and %s, %.1f kB", plural(len(p.Records), "record"), plural(len(p.Raw), "raw file"), float64(p.Bytes)/1000)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,444 @@
+package collect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/strictjson"
+	"github.com/kernelgate/gate/ncu"
+)
+
+// An Auditor goes the way from raw inputs to a record again, and says where it
+// comes out elsewhere than the record. Ops are those whose tolerances are known.
+type Auditor struct{ Ops []*manifest.Op }
+
+// Knows is what an audit depends on beside the record and its raw inputs.
+func (a Auditor) Knows() string {
+	var known []string
+	for _, op := range a.Ops {
+		known = append(known, fmt.Sprint(op.Name, op.Tolerance))
+	}
+	slices.Sort(known)
+	return strings.Join(slices.Compact(known), "\n")
+}
+
+// Audit says what is inconsistent in a record, given its raw inputs by name.
+func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
+	if err := wellFormed(r, slices.Sorted(maps.Keys(raw))); err != nil {
+		return err
+	}
+	switch r.Tier {
+	case evidence.Correctness:
+		return a.correctness(r, raw["harness.jsonl"])
+	case evidence.Profile:
+		return auditProfile(r, raw["ncu.csv"])
+	case evidence.Calibration:
+		return auditCalibration(r, raw["harness.jsonl"])
+	case evidence.Sessions:
+		return auditSessions(r)
+	}
+	if r.Experiment != nil {
+		return auditExperiment(r, raw)
+	}
+	return auditTimes(r, raw["harness.jsonl"], "", r.Samples)
+}
+
+// parts are the raw inputs and the sections of a record of each tier.
+var parts = map[evidence.Tier]struct{ raw, sections []string }{
+	evidence.Correctness: {[]string{"harness.jsonl"}, []string{"checks"}},
+	evidence.Profile:     {[]string{"ncu.csv"}, []string{"launches"}},
+	evidence.Latency:     {[]string{"harness.jsonl"}, []string{"samples"}},
+	evidence.Calibration: {[]string{"harness.jsonl"}, []string{"aa", "samples"}},
+	evidence.Sessions:    {nil, []string{"sessions"}},
+}
+
+var (
+	hexID    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	pairRaw  = []string{"base.jsonl", "head.jsonl", "orders.txt"}
+	sections = func(r *evidence.Record) []string {
+		var out []string
+		for name, there := range map[string]bool{"checks": len(r.Checks) > 0, "launches": len(r.Launches) > 0, "samples": len(r.Samples) > 0,
+			"experiment": r.Experiment != nil, "aa": r.AA != nil, "sessions": len(r.Sessions) > 0} {
+			if there {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+)
+
+// wellFormed checks the address, and that the record holds what its tier holds
+// and nothing else.
+func wellFormed(r *evidence.Record, raw []string) error {
+	want, known := parts[r.Tier]
+	if !known {
+		return fmt.Errorf("no record of the tier %q is kept", r.Tier)
+	}
+	if r.Failure != nil {
+		return errors.New("it holds a failure, and failures are never recorded")
+	}
+	if r.Base != nil {
+		want.raw, want.sections = pairRaw, []string{"experiment"}
+		if b := *r.Base; r.Tier != evidence.Latency || b.Op != r.Address.Op || b.Case != r.Address.Case || b.Harness != r.Address.Harness || b.Machine != r.Address.Machine {
+			return errors.New("its two arms are not of one op, case, harness and machine")
+		}
+	}
+	for _, at := range []*evidence.Address{&r.Address, r.Base} {
+		if at != nil && !(hexID.MatchString(at.Code) && hexID.MatchString(at.Host) && hexID.MatchString(at.Harness)) {
+			return errors.New("an id of its address is no SHA-256")
+		}
+	}
+	if r.Provenance.Kernel == "" || r.Provenance.Compiler == "" {
+		return errors.New("it does not say which kernel was measured, or what compiled it")
+	}
+	if !slices.Equal(raw, want.raw) {
+		return fmt.Errorf("it has the raw inputs %q, and a record of its tier has %q", raw, want.raw)
+	}
+	if got := sections(r); !slices.Equal(got, want.sections) {
+		return fmt.Errorf("it holds %q, and a record of its tier holds %q", got, want.sections)
+	}
+	return nil
+}
+
+// sameFigures compares metrics with those that follow from the raw input.
+func sameFigures(got, want evidence.Metrics) error {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		g, there := got[name]
+		if !there {
+			return fmt.Errorf("it lacks the figure %s", name)
+		}
+		if g != want[name] {
+			return fmt.Errorf("its %s is %s, and by its raw input it is %s", name, word(g), word(want[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, there := want[name]; !there {
+			return fmt.Errorf("nothing in its raw input is a figure %s", name)
+		}
+	}
+	return nil
+}
+
+func word(v evidence.Value) string {
+	if !v.Known() {
+		return "missing (" + v.Missing + ")"
+	}
+	return strings.TrimSpace(fmt.Sprint(v.Number, " ", v.Unit))
+}
+
+// A recording is what the lines of one kernel say, process after process.
+type recording struct {
+	kernel  string
+	configs []*configMsg
+	begun   []string // classes
+	checks  []evidence.Check
+	times   []timeMsg
+	ends    []endMsg
+}
+
+// readRecording reads raw lines of a record. They are of one kernel, the
+// record's unless other, on the record's case and machine.
+func readRecording(r *evidence.Record, data []byte, mode string, other bool) (*recording, error) {
+	rec := &recording{}
+	for n, line := range bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) {
+		var m message
+		err := strictjson.Decode(line, maxLine, &m)
+		if err == nil && m.messages() != 1 {
+			err = fmt.Errorf("a record holds %d messages, not one", m.messages())
+		}
+		if err == nil && (n == 0) && m.Config == nil {
+			err = errors.New("the config record comes first")
+		}
+		if err == nil {
+			err = rec.take(m, r, mode)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d of its raw input: %w", n+1, err)
+		}
+	}
+	kernel, _, _ := strings.Cut(rec.kernel, ":")
+	if !other && rec.kernel != "" && kernel != r.Provenance.Kernel {
+		return nil, fmt.Errorf("its raw input is of %s, and the record of %s", kernel, r.Provenance.Kernel)
+	}
+	return rec, nil
+}
+
+func (rec *recording) take(m message, r *evidence.Record, mode string) error {
+	var kernel, kase string
+	switch {
+	case m.Config != nil:
+		rec.configs = append(rec.configs, m.Config)
+		if m.Config.Mode != mode {
+			return fmt.Errorf("the mode is %q, not %q", m.Config.Mode, mode)
+		}
+		return sameDevice(m.Config.Device, r.Provenance)
+	case m.End != nil:
+		rec.ends = append(rec.ends, *m.End)
+		return nil
+	case m.Begin != nil:
+		kernel, kase = m.Begin.Kernel, m.Begin.Case
+		rec.begun = append(rec.begun, m.Begin.Class)
+	case m.Check != nil:
+		kernel, kase = m.Check.Kernel, m.Check.Case
+		rec.checks = append(rec.checks, m.Check.Check)
+	case m.Time != nil:
+		kernel, kase = m.Time.Kernel, m.Time.Case
+		rec.times = append(rec.times, *m.Time)
+	default:
+		return errors.New("it is no part of what was measured")
+	}
+	if kase != r.Address.Case {
+		return fmt.Errorf("it is of case %q, and the record of %q", kase, r.Address.Case)
+	}
+	if rec.kernel == "" {
+		rec.kernel = kernel
+	}
+	if kernel != rec.kernel {
+		return fmt.Errorf("it is of %q, and others are of %q", kernel, rec.kernel)
+	}
+	return nil
+}
+
+// sameDevice holds what the harness said of the device against the record.
+func sameDevice(device json.RawMessage, p evidence.Provenance) error {
+	var d struct{ Name, UUID, CC, Driver string }
+	if err := json.Unmarshal(device, &d); err != nil {
+		return err
+	}
+	for _, pair := range [][2]string{{d.Name, p.Machine.GPU}, {d.CC, p.Machine.CC}, {d.Driver, p.Machine.Driver}, {evidence.CardOf(d.UUID), p.Card}} {
+		if pair[0] != "" && pair[1] != "" && pair[0] != pair[1] {
+			return fmt.Errorf("it was measured on %q, and the record says %q", pair[0], pair[1])
+		}
+	}
+	return nil
+}
+
+func (a Auditor) correctness(r *evidence.Record, data []byte) error {
+	rec, err := readRecording(r, data, "check", false)
+	if err != nil {
+		return err
+	}
+	var classes []string
+	for _, c := range r.Checks {
+		if slices.Contains(classes, c.Class) {
+			return fmt.Errorf("it holds the input class %q twice", c.Class)
+		}
+		classes = append(classes, c.Class)
+	}
+	if !slices.Equal(rec.begun, classes) {
+		return fmt.Errorf("it holds checks of %q, and by its raw input %q were checked", classes, rec.begun)
+	}
+	if len(rec.configs) != 1 || len(rec.ends) > 1 || len(rec.checks) != len(r.Checks) { // it may have crashed on a later case
+		return errors.New("its raw input is not of one process")
+	}
+	if r.Provenance.Protocol != rec.configs[0].Protocol {
+		return fmt.Errorf("it says protocol %q, and its raw input %q", r.Provenance.Protocol, rec.configs[0].Protocol)
+	}
+	// All cases and kernels of a process go through the op's input classes.
+	for _, end := range rec.ends {
+		if end.Error == 0 && (end.Check%len(classes) != 0 || end.Check == 0) {
+			return fmt.Errorf("its process sent %d checks, which is no multiple of %d input classes: some were left out", end.Check, len(classes))
+		}
+	}
+	for i, c := range r.Checks {
+		if !sameCheck(c, rec.checks[i]) {
+			return fmt.Errorf("its check of %q is not the one in its raw input", c.Class)
+		}
+		if err := a.check(r.Address.Op, c); err != nil {
+			return fmt.Errorf("its check of %q %w", c.Class, err)
+		}
+	}
+	return sameFigures(r.Metrics, checkMetrics(r.Checks))
+}
+
+func sameCheck(a, b evidence.Check) bool {
+	if len(a.Reasons) == 0 && len(b.Reasons) == 0 { // an empty list is not written
+		a.Reasons, b.Reasons = nil, nil
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// check says what is impossible in a check. Its status follows from its errors
+// and the op's tolerance, where that is known.
+func (a Auditor) check(op string, c evidence.Check) error {
+	negative := func(x *float64) bool { return x != nil && !(*x >= 0) }
+	switch {
+	case c.Class == "":
+		return errors.New("names no input class")
+	case c.Elements < 1 || c.NonFinite < 0 || c.NonFinite > c.Elements || c.Unwritten < 0 || c.Unwritten > c.Elements || c.MaxAbsIndex < 0 || c.MaxAbsIndex >= c.Elements:
+		return fmt.Errorf("counts elements that %d elements cannot hold", c.Elements)
+	case negative(c.RelativeError) || negative(c.MaxAbsError):
+		return errors.New("has an error below 0")
+	case c.NonFinite > 0 && (c.RelativeError != nil || c.MaxAbsError != nil):
+		return errors.New("has a finite error although elements are not finite")
+	case c.Status != "pass" && c.Status != "fail":
+		return fmt.Errorf("has the status %q", c.Status)
+	case (c.Status == "pass") != (len(c.Reasons) == 0):
+		return fmt.Errorf("has the status %q with %d reasons", c.Status, len(c.Reasons))
+	}
+	sound := c
+	sound.Status = "pass"
+	fine := sound.Passed()
+	for _, known := range a.Ops {
+		if most, ok := known.Tolerance["relative_error"]; ok && known.Name == op && fine {
+			if fine = *c.RelativeError <= most; fine != (c.Status == "pass") {
+				return fmt.Errorf("has the status %q with a relative error of %g and a tolerance of %g", c.Status, *c.RelativeError, most)
+			}
+			return nil
+		}
+	}
+	if c.Status == "pass" && !fine {
+		return errors.New("has the status pass, and something about it is wrong")
+	}
+	return nil
+}
+
+func auditProfile(r *evidence.Record, text []byte) error {
+	report, err := ncu.Read(bytes.NewReader(text), "ncu.csv")
+	if err != nil {
+		return fmt.Errorf("its raw input cannot be read: %w", err)
+	}
+	if r.Provenance.Profiler == "" || len(r.Metrics) == 0 {
+		return errors.New("it does not say which profiler measured what")
+	}
+	metrics, launches, err := profileFigures(r.Provenance.Machine.CC, slices.Sorted(maps.Keys(r.Metrics)), report.Launches)
+	if err != nil {
+		return err
+	}
+	if err := sameFigures(r.Metrics, metrics); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(r.Launches, launches) {
+		return errors.New("its launches are not those of its raw input")
+	}
+	return nil
+}
+
+// auditTimes holds the samples of a record against its raw input. Its figures
+// are medians over the processes.
+func auditTimes(r *evidence.Record, data []byte, what string, samples []evidence.Sample) error {
+	if err := sameTimes(r, data, what, samples); err != nil {
+		return err
+	}
+	return timesFollow(r, samples)
+}
+
+func timesFollow(r *evidence.Record, samples []evidence.Sample) error {
+	metrics, err := timeMetrics(samples)
+	if err != nil {
+		return err
+	}
+	return sameFigures(r.Metrics, metrics)
+}
+
+func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.Sample) error {
+	rec, err := readRecording(r, data, "time", what == "base")
+	if err != nil {
+		return err
+	}
+	if len(rec.times) != len(samples) || len(samples) == 0 || len(rec.begun) != len(rec.times) {
+		return fmt.Errorf("it holds %d samples %s, and its raw input %d", len(samples), what, len(rec.times))
+	}
+	if len(rec.configs) != len(rec.ends) || len(rec.times)%len(rec.configs) != 0 {
+		return errors.New("its raw input is not of whole processes")
+	}
+	for i, t := range rec.times {
+		if err := t.valid(); err != nil {
+			return fmt.Errorf("its sample %d %s: %w", i, what, err)
+		}
+		if !reflect.DeepEqual(t.sample(), samples[i]) {
+			return fmt.Errorf("its sample %d %s is not the one in its raw input", i, what)
+		}
+	}
+	return nil
+}
+
+// near holds for sums of the same numbers in another order.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
+
+func auditCalibration(r *evidence.Record, data []byte) error {
+	if err := auditTimes(r, data, "", r.Samples); err != nil {
+		return err
+	}
+	by := map[evidence.CacheState]int{}
+	for _, s := range r.Samples {
+		by[s.CacheState]++
+	}
+	processes := r.AA.Rounds * roundProcesses
+	for state, n := range by {
+		if n != processes {
+			return fmt.Errorf("it holds %d %s samples, and %d rounds have %d", n, state, r.AA.Rounds, processes)
+		}
+	}
+	if want := seconds(r.Samples) / float64(processes); !near(r.AA.TimedSeconds, want) {
+		return fmt.Errorf("it says %g s of batches a process, and its samples %g", r.AA.TimedSeconds, want)
+	}
+	return nil
+}
+
+func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
+	x := r.Experiment
+	orders := map[string]bool{}
+	for line := range strings.Lines(string(raw["orders.txt"])) {
+		if f := strings.Fields(line); len(f) > 2 {
+			orders[f[0]+" "+f[2]] = true
+		}
+	}
+	var base, head []evidence.Sample
+	for i, b := range x.Rounds {
+		if i > 0 && b.Number <= x.Rounds[i-1].Number || b.Number < 0 {
+			return fmt.Errorf("its round %d does not come after the one before it", b.Number)
+		}
+		if !orders[fmt.Sprint(b.Number, " ", b.Order)] {
+			return fmt.Errorf("the order %q of its round %d was never drawn", b.Order, b.Number)
+		}
+		arm := strings.Count(b.Order, "A")
+		if arm == 0 || 2*arm != len(b.Order) || strings.Count(b.Order, "B") != arm || len(b.Base) != len(b.Head) || len(b.Base)%arm != 0 || len(b.Base) == 0 {
+			return fmt.Errorf("its round %d, %q, does not hold as many processes of both arms", b.Number, b.Order)
+		}
+		base, head = append(base, b.Base...), append(head, b.Head...)
+	}
+	for _, s := range x.Pilot {
+		if err := (timeMsg{Calls: s.Calls, KernelNodes: s.KernelNodes, BatchesNS: s.BatchesNS}).valid(); err != nil {
+			return fmt.Errorf("its pilot: %w", err)
+		}
+	}
+	if spent := seconds(base) + seconds(head); !(x.TimedSeconds >= spent*(1-1e-9)) || !(x.WallSeconds >= 0) {
+		return fmt.Errorf("it says %g s of batches, and its samples %g", x.TimedSeconds, spent)
+	}
+	if err := sameTimes(r, raw["base.jsonl"], "base", base); err != nil {
+		return err
+	}
+	if err := sameTimes(r, raw["head.jsonl"], "head", head); err != nil {
+		return err
+	}
+	return timesFollow(r, head)
+}
+
+func auditSessions(r *evidence.Record) error {
+	for i, s := range r.Sessions {
+		if slices.ContainsFunc(r.Sessions[:i], func(o evidence.Session) bool { return o.Recorded == s.Recorded && o.Card == s.Card }) {
+			return fmt.Errorf("it counts the session of %s twice", s.Recorded)
+		}
+		if len(s.Processes) == 0 {
+			return fmt.Errorf("its session of %s holds no process", s.Recorded)
+		}
+		for _, l := range s.Processes {
+			if l.CacheState != evidence.Warm && l.CacheState != evidence.Cold {
+				return fmt.Errorf("its session of %s has a cache state %q", s.Recorded, l.CacheState)
+			}
+		}
+	}
+	return nil
+}
