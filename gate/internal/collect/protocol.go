@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/strictjson"
@@ -98,6 +99,8 @@ type stream struct {
 	ended   bool
 	garbled error // what is not of the protocol; what came before it serves attribution only
 	lines   []rawLine
+	begun   []unitMsg        // input classes and states of the caches, in order
+	results map[unitMsg]bool // of what was begun: whether a result came
 }
 
 type rawLine struct {
@@ -170,14 +173,21 @@ func (s *stream) take(m message, line []byte, sent *endMsg) error {
 	case m.Begin != nil:
 		sent.Begin++
 		s.last = m.Begin
+		s.begin(*m.Begin)
 		raw.kernel, raw.kase = m.Begin.Kernel, m.Begin.Case
 	case m.Check != nil:
 		sent.Check++
 		s.checks = append(s.checks, *m.Check)
+		if err := s.answer(unitMsg{Kernel: m.Check.Kernel, Case: m.Check.Case, Class: m.Check.Class}); err != nil {
+			return err
+		}
 		raw.kernel, raw.kase = m.Check.Kernel, m.Check.Case
 	case m.Time != nil:
 		sent.Time++
 		s.times = append(s.times, *m.Time)
+		if err := s.answer(unitMsg{Kernel: m.Time.Kernel, Case: m.Time.Case, Regime: m.Time.Regime}); err != nil {
+			return err
+		}
 		raw.kernel, raw.kase = m.Time.Kernel, m.Time.Case
 	case m.Profile != nil:
 		sent.Profile++
@@ -191,10 +201,76 @@ func (s *stream) take(m message, line []byte, sent *endMsg) error {
 		if *m.End != *sent {
 			return fmt.Errorf("the end record counts %+v, %+v arrived", *m.End, *sent)
 		}
+		if err := s.complete(); err != nil {
+			return err
+		}
 		s.ended = true
 	}
 	s.lines = append(s.lines, raw)
 	return nil
+}
+
+// begin notes that a part of a unit has no result yet.
+func (s *stream) begin(u unitMsg) {
+	if s.results == nil {
+		s.results = map[unitMsg]bool{}
+	}
+	if _, known := s.results[u]; !known {
+		s.results[u], s.begun = false, append(s.begun, u)
+	}
+}
+
+// answer takes the result of a part, which comes once.
+func (s *stream) answer(u unitMsg) error {
+	s.begin(u)
+	if s.results[u] {
+		return fmt.Errorf("a second result of %s", u)
+	}
+	s.results[u] = true
+	return nil
+}
+
+func (u unitMsg) String() string {
+	text := u.Kernel + " on " + u.Case
+	if u.Class != "" {
+		text += fmt.Sprintf(", inputs %q", u.Class)
+	}
+	if u.Regime != "" {
+		text += ", " + u.Regime
+	}
+	return text
+}
+
+// complete wants a result of everything that was begun, and of every kernel on
+// every case the same input classes and states of the caches: a process goes
+// through one op's. A unit with an error is not held to that, and a profile
+// announces nothing finer.
+func (s *stream) complete() error {
+	whole := slices.DeleteFunc(slices.Clone(s.begun), func(u unitMsg) bool {
+		return u.Class == "" && u.Regime == "" || s.failed(u.Kernel, u.Case)
+	})
+	seen := map[unitMsg]bool{}
+	var sides []unitMsg
+	for _, u := range whole {
+		if !s.results[u] {
+			return fmt.Errorf("no result came of %s", u)
+		}
+		if side := (unitMsg{Class: u.Class, Regime: u.Regime}); !seen[side] {
+			seen[side], sides = true, append(sides, side)
+		}
+	}
+	for _, u := range whole {
+		for _, side := range sides {
+			if u.Class, u.Regime = side.Class, side.Regime; !s.results[u] {
+				return fmt.Errorf("%s was left out", u)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stream) failed(kernel, kase string) bool {
+	return slices.ContainsFunc(s.errors, func(m errorMsg) bool { return m.Kernel == "" || m.Kernel == kernel && m.Case == kase })
 }
 
 // raw is the part of the stream that belongs to one unit.

@@ -53,6 +53,8 @@ func worsening(r *policy.Rule, base, head float64) (verdict.Status, string) {
 	switch {
 	case !(math.Abs(amount) <= math.MaxFloat64):
 		return verdict.Inconclusive, "the two sides cannot be compared: their difference is not finite"
+	case base < 0 && r.Floor.Set:
+		return verdict.Inconclusive, moved + ": a base below 0 was not measured, and a floor says nothing about it"
 	case head == base:
 		return verdict.Pass, "equal"
 	case amount <= 0:
