@@ -249,7 +249,7 @@ var (
 			swap(raw, "harness.jsonl", `(?m)^\{"end":[^\n]*\n`, "")
 		}},
 		// of an experiment
-		{"a head half as slow", "sample 0 head", pair, func(r *evidence.Record, _ map[string]string) {
+		{"a head half as slow", "sample 0 of the head", pair, func(r *evidence.Record, _ map[string]string) {
 			for i := range r.Experiment.Rounds {
 				times(0.5, r.Experiment.Rounds[i].Head)
 			}
@@ -265,7 +265,7 @@ var (
 			}
 		}},
 		{"an order that was not drawn", "was never drawn", pair, func(r *evidence.Record, _ map[string]string) { r.Experiment.Rounds[0].Order = "AAAABBBB" }},
-		{"a round left out", "samples base", pair, func(r *evidence.Record, _ map[string]string) {
+		{"a round left out", "samples of the base", pair, func(r *evidence.Record, _ map[string]string) {
 			r.Experiment.Rounds = r.Experiment.Rounds[1:]
 		}},
 		{"a round twice", "does not come after", pair, func(r *evidence.Record, _ map[string]string) {

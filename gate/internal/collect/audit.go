@@ -343,22 +343,22 @@ func timesFollow(r *evidence.Record, samples []evidence.Sample) error {
 }
 
 func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.Sample) error {
-	rec, err := readRecording(r, data, "time", what == "base")
+	rec, err := readRecording(r, data, "time", what == " of the base")
 	if err != nil {
 		return err
 	}
 	if len(rec.times) != len(samples) || len(samples) == 0 || len(rec.begun) != len(rec.times) {
-		return fmt.Errorf("it holds %d samples %s, and its raw input %d", len(samples), what, len(rec.times))
+		return fmt.Errorf("it holds %d samples%s, and its raw input %d", len(samples), what, len(rec.times))
 	}
 	if len(rec.configs) != len(rec.ends) || len(rec.times)%len(rec.configs) != 0 {
 		return errors.New("its raw input is not of whole processes")
 	}
 	for i, t := range rec.times {
 		if err := t.valid(); err != nil {
-			return fmt.Errorf("its sample %d %s: %w", i, what, err)
+			return fmt.Errorf("its sample %d%s: %w", i, what, err)
 		}
 		if !reflect.DeepEqual(t.sample(), samples[i]) {
-			return fmt.Errorf("its sample %d %s is not the one in its raw input", i, what)
+			return fmt.Errorf("its sample %d%s is not the one in its raw input", i, what)
 		}
 	}
 	return nil
@@ -417,10 +417,10 @@ func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 	if spent := seconds(base) + seconds(head); !(x.TimedSeconds >= spent*(1-1e-9)) || !(x.WallSeconds >= 0) {
 		return fmt.Errorf("it says %g s of batches, and its samples %g", x.TimedSeconds, spent)
 	}
-	if err := sameTimes(r, raw["base.jsonl"], "base", base); err != nil {
+	if err := sameTimes(r, raw["base.jsonl"], " of the base", base); err != nil {
 		return err
 	}
-	if err := sameTimes(r, raw["head.jsonl"], "head", head); err != nil {
+	if err := sameTimes(r, raw["head.jsonl"], " of the head", head); err != nil {
 		return err
 	}
 	return timesFollow(r, head)
