@@ -41,6 +41,14 @@ func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 
 // headline says in one line what the run came to.
 func headline(v *verdict.Verdict) string {
+	text := summary(v)
+	if v.ToolFailure {
+		text += ", and a tool failed"
+	}
+	return text
+}
+
+func summary(v *verdict.Verdict) string {
 	c := v.Counts
 	kernels := plural(c.Kernels, "kernel")
 	switch v.Status {

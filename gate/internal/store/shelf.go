@@ -165,15 +165,12 @@ func refuseLacking(needs []*evidence.Need, l *evidence.Ledger) {
 // Share copies into the store that is written what the other stores hold of
 // what is needed, with the raw inputs. It returns the number of records.
 func (s *Shelf) Share(needs []*evidence.Need) (copied int, err error) {
-	for _, n := range needs {
-		if n.Tier == evidence.Static || n.Never != "" || n.At.Machine == "" || s.aside(n.Key) != "" {
-			continue
-		}
+	for _, k := range s.shared(needs) {
 		for _, from := range s.Read {
 			if from == s.Write {
 				continue
 			}
-			done, err := s.Write.adopt(from, n.Key)
+			done, err := s.Write.adopt(from, k)
 			if err != nil {
 				return copied, err
 			}
@@ -183,6 +180,25 @@ func (s *Shelf) Share(needs []*evidence.Need) (copied int, err error) {
 		}
 	}
 	return copied, nil
+}
+
+// shared are the keys of what is needed, and of the histories of its times.
+func (s *Shelf) shared(needs []*evidence.Need) []evidence.Key {
+	var out []evidence.Key
+	add := func(k evidence.Key) {
+		if s.aside(k) == "" && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	for _, n := range needs {
+		if n.Tier == evidence.Static || n.Never != "" || n.At.Machine == "" {
+			continue
+		}
+		if add(n.Key); n.Tier == evidence.Latency {
+			add(evidence.Key{Tier: evidence.Sessions, At: n.At})
+		}
+	}
+	return out
 }
 
 // adopt copies a record from another store where this one has none that is as

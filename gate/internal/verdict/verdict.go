@@ -230,10 +230,10 @@ func (v *Verdict) ExitCode() int {
 	switch {
 	case v.Status == Fail:
 		return exit.Fail
-	case v.Status == Pass || v.Status == Warn:
-		return exit.Pass
 	case v.ToolFailure:
 		return exit.Tool
+	case v.Status == Pass || v.Status == Warn:
+		return exit.Pass
 	}
 	return exit.Inconclusive
 }
