@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/doctor"
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -44,9 +45,10 @@ func examine(c *cli.Context) error {
 	r := doctor.Examine(c.Context, doctor.Options{Env: environment, CacheDir: cache, NVCC: c.String("nvcc"),
 		Dir: dir, Policy: c.String("policy"), Store: c.String("store")})
 	if c.String("format") == "json" {
-		enc := json.NewEncoder(c.App.Writer)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(r)
+		var data []byte
+		if data, err = json.MarshalIndent(r, "", "  "); err == nil {
+			_, err = c.App.Writer.Write(append(printable.JSON(data), '\n'))
+		}
 	} else {
 		err = r.WriteText(c.App.Writer)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -118,11 +119,27 @@ func writeVerdict(dir string, v *verdict.Verdict) error {
 	if err != nil {
 		return err
 	}
+	if err := noLink(dir); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the verdict: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, verdictFile), data, 0o644); err != nil {
+	if err := disk.WriteFile(filepath.Join(dir, verdictFile), data); err != nil { // replaces a link, and does not follow it
 		return fmt.Errorf("writing the verdict: %w", err)
 	}
 	return nil
+}
+
+// noLink refuses a folder that a link of the working tree leads to: a change
+// may have brought it along.
+func noLink(dir string) error {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && info.Mode().Type() == os.ModeSymlink {
+			return exit.Usagef("name the folder that it leads to", "--out: %s is a link, which is not followed", at)
+		}
+		if filepath.IsAbs(dir) || filepath.Dir(at) == at {
+			return nil
+		}
+	}
 }

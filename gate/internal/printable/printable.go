@@ -2,9 +2,11 @@
 package printable
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
 // Line makes control, bidirectional and invisible characters visible, line
@@ -20,13 +22,40 @@ func clean(s, kept string) string {
 		switch {
 		case strings.ContainsRune(kept, r):
 			b.WriteRune(r)
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar:
+		case hidden(r) || r == unicode.ReplacementChar:
 			fmt.Fprintf(&b, "\\u%04x", r)
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// hidden holds for what a terminal acts on or does not show.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
+// JSON escapes in JSON what Text escapes in text, in JSON's own way: the value
+// stays the same. The JSON's own line breaks and indentation stay.
+func JSON(data []byte) []byte {
+	if !bytes.ContainsFunc(data, func(r rune) bool { return r >= 0x7f && hidden(r) }) {
+		return data
+	}
+	var b bytes.Buffer
+	b.Grow(len(data) + 64)
+	for _, r := range string(data) {
+		switch {
+		case r < 0x7f || !hidden(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.Bytes()
 }
 
 // Cut is Line for at most so many characters of a text.

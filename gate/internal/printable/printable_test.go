@@ -1,6 +1,9 @@
 package printable
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -42,5 +45,25 @@ func TestFirstAndLast(t *testing.T) {
 	long := strings.Repeat("x", 400)
 	if got := First(long); got != Last(long) || len(got) != 300+len("…") {
 		t.Errorf("a long line keeps %d bytes", len(got))
+	}
+}
+
+// TestJSON: no character that a terminal acts on stays, and the value does.
+func TestJSON(t *testing.T) {
+	value := map[string]string{"plain": "ä→漢", "hostile": "a\u009bb\u202ec\u007fd\u200be\u2066f\u2028g\U000e0041h\x1b[2J\r\n\t", "\u202ekey": ""}
+	data, err := json.MarshalIndent(value, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := JSON(data)
+	if i := bytes.IndexFunc(got, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }); i >= 0 {
+		t.Errorf("%q is left", got[i:min(len(got), i+8)])
+	}
+	var back map[string]string
+	if err := json.Unmarshal(got, &back); err != nil || !maps.Equal(back, value) {
+		t.Errorf("%q, %v", back, err)
+	}
+	if !bytes.Contains(got, []byte("ä→漢")) || !bytes.Contains(got, []byte(`\udb40\udc41`)) {
+		t.Errorf("%s", got)
 	}
 }

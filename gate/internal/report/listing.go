@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -17,10 +18,15 @@ import (
 
 // writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(value)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(printable.JSON(buf.Bytes()))
+	return err
 }
 
 // writeTable aligns columns. A cell is one line of printable text.

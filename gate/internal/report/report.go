@@ -74,7 +74,12 @@ func plural(n int, noun string) string {
 
 // order puts findings worst first and keeps the policy's order among equals.
 func order(findings []verdict.Finding) []verdict.Finding {
-	return slices.SortedStableFunc(slices.Values(findings), func(a, b verdict.Finding) int { return weight(b) - weight(a) })
+	var by [5][]verdict.Finding
+	for _, f := range findings {
+		n := len(by) - 1 - weight(f)
+		by[n] = append(by[n], f)
+	}
+	return slices.Concat(by[:]...)
 }
 
 func weight(f verdict.Finding) int {

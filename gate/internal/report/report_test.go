@@ -137,11 +137,11 @@ func verdicts() map[string]*verdict.Verdict {
 	return map[string]*verdict.Verdict{
 		"arms":  run(verdict.Pass, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Pass, tail, quietTail, beside, sessions)),
 		"times": run(verdict.Fail, verdict.Counts{Kernels: 1, Failed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Fail, compareTimes, ceiling, held("bare", "limit 20us"), late)),
-		"pass":  run(verdict.Pass, verdict.Counts{Kernels: 2, Passed: 2, Unchanged: 1, New: 1, Reused: 4}, kernel("attention/a", verdict.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
+		"pass":  run(verdict.Pass, verdict.Counts{Kernels: 2, Passed: 2, Changed: 1, New: 1, Reused: 4}, kernel("attention/a", verdict.Pass, passed("correctness", "mission"), passed("spills", "")), fresh),
 		"fail": run(verdict.Fail, verdict.Counts{Kernels: 4, Failed: 3, Passed: 1, Changed: 3, Gone: 1, Measured: 3, Missing: 1},
 			broken, kernel("attention/slow", verdict.Fail, passed("correctness", "mission"), open, spills, slower), gone, kernel("attention/z", verdict.Pass, passed("correctness", "mission"))),
 		"warn":         run(verdict.Warn, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1}, kernel("attention/a", verdict.Warn, warning, passed("correctness", "mission"))),
-		"inconclusive": run(verdict.Inconclusive, verdict.Counts{Kernels: 1, Undecided: 1, Missing: 20}, kernel("attention/a", verdict.Inconclusive, append(manyCases(), long)...)),
+		"inconclusive": run(verdict.Inconclusive, verdict.Counts{Kernels: 1, Undecided: 1, Changed: 1, Missing: 20}, kernel("attention/a", verdict.Inconclusive, append(manyCases(), long)...)),
 		"many":         manyKernels(),
 		"nothing":      none,
 		"hostile":      hostileRun,
@@ -241,6 +241,12 @@ func TestJSONRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		back, err := verdict.Read(path)
+		if name == "nothing" {
+			if err == nil || !strings.HasSuffix(err.Error(), "it judges no kernel") {
+				t.Errorf("nothing: %v", err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -318,5 +324,20 @@ func TestWorstFindingComesFirst(t *testing.T) {
 	}
 	if want := []string{"fail", "fail2", "open", "warns", "pass", "none", "advice"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// BenchmarkGroup is 30,000 findings, of which most say the same of many cases.
+func BenchmarkGroup(b *testing.B) {
+	var findings []verdict.Finding
+	for i := range 30_000 {
+		f := verdict.Finding{Rule: fmt.Sprint("rule", i%300), Case: fmt.Sprint("case", i/300), Status: verdict.Inconclusive, Severity: verdict.Red, Reason: "not measured"}
+		if i%3 == 0 {
+			f.Reason = fmt.Sprint("reason ", i)
+		}
+		findings = append(findings, f)
+	}
+	for b.Loop() {
+		grouped(order(findings))
 	}
 }

@@ -162,26 +162,36 @@ type group struct {
 // grouped joins findings without a figure that have one reason, so that one
 // missing record is one line.
 func grouped(findings []verdict.Finding) []group {
+	type line struct {
+		status   verdict.Status
+		severity verdict.Severity
+		reason   string
+	}
+	type name struct {
+		group      int
+		rule, kase string
+	}
 	var out []group
+	lines, named := map[line]int{}, map[name]bool{}
 	for _, f := range findings {
-		n := slices.IndexFunc(out, func(g group) bool { return sameLine(g.first, f) })
-		if n < 0 {
+		l := line{f.Status, f.Severity, f.Reason}
+		n, known := lines[l]
+		if !known || hasFigure(f) {
 			n = len(out)
 			out = append(out, group{first: f})
+			if !hasFigure(f) {
+				lines[l] = n
+			}
 		}
 		g := &out[n]
-		if !slices.Contains(g.rules, f.Rule) {
-			g.rules = append(g.rules, f.Rule)
+		if at := (name{group: n, rule: f.Rule}); !named[at] {
+			named[at], g.rules = true, append(g.rules, f.Rule)
 		}
-		if f.Case != "" && !slices.Contains(g.cases, f.Case) {
-			g.cases = append(g.cases, f.Case)
+		if at := (name{group: n, kase: f.Case}); f.Case != "" && !named[at] {
+			named[at], g.cases = true, append(g.cases, f.Case)
 		}
 	}
 	return out
-}
-
-func sameLine(a, b verdict.Finding) bool {
-	return a.Status == b.Status && a.Severity == b.Severity && a.Reason == b.Reason && !hasFigure(a) && !hasFigure(b)
 }
 
 func hasFigure(f verdict.Finding) bool { return f.Head != nil && f.Head.Known() }

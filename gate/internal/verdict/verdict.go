@@ -6,6 +6,7 @@ package verdict
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/strictjson"
 )
 
@@ -244,7 +246,7 @@ func (v *Verdict) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the verdict: %w", err)
 	}
-	return append(data, '\n'), nil
+	return append(printable.JSON(data), '\n'), nil
 }
 
 // maxVerdict bounds a verdict.json.
@@ -273,7 +275,42 @@ func Decode(r io.Reader, name string) (*Verdict, error) {
 	if v.Schema != Schema {
 		return nil, fmt.Errorf("%s: the schema is %q, this gate reads %q", name, v.Schema, Schema)
 	}
+	if err := v.consistent(); err != nil {
+		return nil, fmt.Errorf("%s: the verdict contradicts itself: %w", name, err)
+	}
 	return &v, nil
+}
+
+// consistent reports whether a verdict that was read is what its findings come
+// to.
+func (v *Verdict) consistent() error {
+	if len(v.Kernels) == 0 {
+		return errors.New("it judges no kernel")
+	}
+	again := Verdict{Counts: Counts{Measured: v.Counts.Measured, Reused: v.Counts.Reused, Missing: v.Counts.Missing}, Kernels: slices.Clone(v.Kernels)}
+	again.Conclude()
+	of := func(k KernelVerdict) string { return k.Name + " " + k.Arch }
+	statuses := map[string]Status{}
+	for _, k := range again.Kernels {
+		statuses[of(k)] = k.Status
+	}
+	if len(statuses) < len(v.Kernels) {
+		return errors.New("it judges one kernel twice")
+	}
+	for _, k := range v.Kernels {
+		if want := statuses[of(k)]; k.Status != want {
+			return fmt.Errorf("%s is called %s, and its findings come to %s", k.Name, k.Status, want)
+		}
+	}
+	switch c := v.Counts; {
+	case v.Status != again.Status:
+		return fmt.Errorf("it says %s, and its kernels come to %s", v.Status, again.Status)
+	case c != again.Counts || min(c.Measured, c.Reused, c.Missing) < 0:
+		return errors.New("its counts do not add up")
+	case again.ToolFailure && !v.ToolFailure:
+		return errors.New("a finding says that a tool failed, and the whole does not")
+	}
+	return nil
 }
 
 // Conclude sets the status of every kernel and of the whole, and counts
