@@ -13,8 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting.
-const maxDepth = 64
+// Bounds of the nesting, and of the keys of one object, which are remembered.
+const (
+	maxDepth = 64
+	maxKeys  = 1 << 14
+)
 
 // Decode reads one value of at most so many bytes.
 func Decode(data []byte, most int, into any) error {
@@ -73,7 +76,9 @@ func walk(dec *json.Decoder, depth int) error {
 			if seen[name] {
 				return fmt.Errorf("the key %q appears twice in one object", key)
 			}
-			seen[name] = true
+			if seen[name] = true; len(seen) > maxKeys {
+				return fmt.Errorf("an object has more than %d keys", maxKeys)
+			}
 		}
 		if err := walk(dec, depth+1); err != nil {
 			return err

@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,6 +25,10 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	nested := func(n int) string { return `{"any": ` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}" }
+	var many []string
+	for i := range maxKeys + 1 {
+		many = append(many, fmt.Sprintf(`"k%d":1`, i))
+	}
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "the JSON is cut short"},
 		{"cut", `{"name": "a"`, "the JSON is cut short"},
@@ -36,18 +41,19 @@ func TestDecodeRefuses(t *testing.T) {
 		{"field twice with a long s", `{"part\u017f": [], "parts": []}`, `the key "parts" appears twice in one object`},
 		{"key twice below", `{"parts": [{"a": 1, "a": 2}]}`, `the key "a" appears twice in one object`},
 		{"key twice, once escaped", `{"free": {"a": "", "\u0061": ""}}`, `the key "a" appears twice in one object`},
+		{"too many keys", "{" + strings.Join(many, ",") + "}", "an object has more than 16384 keys"},
 		{"not UTF-8", "{\"name\": \"\xff\"}", "the JSON is not UTF-8"},
 		{"deep", strings.Repeat("[", 5000), "the JSON is nested deeper than 64"},
 		{"deep and closed", nested(65), "the JSON is nested deeper than 64"},
 		{"another type", `[]`, "json: cannot unmarshal array into Go value of type strictjson.record"},
-		{"too large", `{"name": "` + strings.Repeat("x", 10000) + `"}`, "the JSON is larger than 9999 bytes"},
+		{"too large", `{"name": "` + strings.Repeat("x", 1000000) + `"}`, "the JSON is larger than 999999 bytes"},
 	} {
 		var r record
-		if err := Decode([]byte(c.text), 9999, &r); err == nil || err.Error() != c.want {
+		if err := Decode([]byte(c.text), 999999, &r); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	if err := Decode([]byte(nested(64)), 9999, &record{}); err != nil {
+	if err := Decode([]byte(nested(64)), 999999, &record{}); err != nil {
 		t.Errorf("as deep as is allowed: %v", err)
 	}
 }

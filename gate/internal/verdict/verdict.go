@@ -4,6 +4,7 @@
 package verdict
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -249,8 +250,12 @@ func (v *Verdict) Encode() ([]byte, error) {
 	return append(printable.JSON(data), '\n'), nil
 }
 
-// maxVerdict bounds a verdict.json.
-const maxVerdict = 64 << 20
+// Bounds of a verdict.json: an object of it takes far more memory than bytes.
+const (
+	maxVerdict = 64 << 20
+	maxObjects = 1 << 19
+	maxValues  = 1 << 22
+)
 
 // Read reads a verdict.json, strictly.
 func Read(path string) (*Verdict, error) {
@@ -267,6 +272,9 @@ func Decode(r io.Reader, name string) (*Verdict, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxVerdict+1))
 	if err != nil {
 		return nil, err
+	}
+	if bytes.Count(data, []byte("{")) > maxObjects || bytes.Count(data, []byte(",")) > maxValues {
+		return nil, fmt.Errorf("%s: the JSON holds more than %d objects or %d values", path, maxObjects, maxValues)
 	}
 	var v Verdict
 	if err := strictjson.Decode(data, maxVerdict, &v); err != nil {
