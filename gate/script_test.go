@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -188,6 +189,9 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "nvcc":
 		return lab.missing == "", nil
+	case "landlock":
+		version, _ := command.Landlock()
+		return version >= 3, nil
 	case "ncu-installed":
 		usual, _ := filepath.Glob("/opt/nvidia/nsight-compute/[0-9]*/ncu")
 		_, err := os.Stat("/usr/local/cuda/bin/ncu")
