@@ -5,13 +5,13 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
@@ -26,13 +26,22 @@ import (
 type Artifact struct {
 	Arch     string
 	Identity evidence.Identity
-	Entries  []string // mangled names of the selected __global__ functions
-	Rest     []string // those of the others in the same sources
-	Library  string   // path of the shared object
-	Log      string   // path of everything that the compiler printed
-	Command  []string // as run, with placeholders for folders
+	Entries  []string            // mangled names of the selected __global__ functions
+	Rest     []string            // those of the others in the same sources
+	Units    []Unit              // in the order in which they were compiled
+	Linked   []identity.Function // what the device linker made of all units; nil where it made nothing
+	Inputs   map[string]string   // SHA-256 of every file outside the system's folders that was read, by name
+	Library  string              // path of the shared object
+	Log      string              // path of everything that the compiler printed
+	Command  []string            // as run, with placeholders for folders
 	Compiler string
 	Cached   bool
+}
+
+// A Unit is one source with the functions that the compiler made of it.
+type Unit struct {
+	Source    string              `json:"source"`
+	Functions []identity.Function `json:"functions"`
 }
 
 // A Result is what building one kernel for one architecture came to: an
@@ -44,26 +53,26 @@ type Result struct {
 	Err      error
 }
 
-// A CompileError is a kernel that the compiler refused.
+// A CompileError is a kernel of which no library can be made.
 type CompileError struct {
 	Kernel string
+	Why    string // "does not compile" when ""
 	Output string // the compiler's own lines, bounded
 }
 
-func (e *CompileError) Error() string {
-	return fmt.Sprintf("%s does not compile", e.Kernel)
-}
+func (e *CompileError) Error() string { return e.Kernel + " " + cmp.Or(e.Why, "does not compile") }
 
-// An EntryError is a kernel.yaml whose patterns do not fit the code.
-type EntryError struct{ File, Msg string }
+// An InputError is a file of the user's that gate refuses: a kernel.yaml whose
+// patterns do not fit the code, or code that no identity could hold.
+type InputError struct{ File, Msg string }
 
-func (e *EntryError) Error() string { return fmt.Sprintf("%s: %s", e.File, e.Msg) }
+func (e *InputError) Error() string { return fmt.Sprintf("%s: %s", e.File, e.Msg) }
 
 // ExitCode is that of a file of the user's that is invalid.
-func (e *EntryError) ExitCode() int { return exit.Usage }
+func (e *InputError) ExitCode() int { return exit.Usage }
 
-// Hint says nothing: the message names the patterns.
-func (e *EntryError) Hint() string { return "" }
+// Hint says nothing: the message says it all.
+func (e *InputError) Hint() string { return "" }
 
 // A Builder builds kernels of one or more trees into one cache.
 type Builder struct {
@@ -73,22 +82,23 @@ type Builder struct {
 	Jobs      int    // 0: one for each core
 	OnDone    func(Result)
 
-	shared string // the cache that holds this one and the temporary files
-	hashes *hasher
-	system func(file string) bool // the toolkit's or the system's, not the project's
+	shared   string // the cache that holds this one and the temporary files
+	hashes   *hasher
+	programs string // what the toolchain's files are, hashed
 }
 
 // New opens the cache, which is made when it is not there.
 func New(tc *toolchain.Toolchain, cache, include string) (*Builder, error) {
 	b := &Builder{Toolchain: tc, Cache: filepath.Join(cache, "build"), Include: include, shared: cache}
-	for _, dir := range []string{"objects", "deps"} {
+	for _, dir := range []string{"objects", "deps", "systems"} {
 		if err := os.MkdirAll(filepath.Join(b.Cache, dir), 0o755); err != nil {
 			return nil, fmt.Errorf("making the build cache: %w", err)
 		}
 	}
-	b.system = identity.SystemDirs(append(slices.Clone(tc.Include), tc.Root)...)
 	b.hashes = openHasher(filepath.Join(b.Cache, "files.json"))
-	return b, nil
+	var err error
+	b.programs, err = b.hashPrograms()
+	return b, err
 }
 
 // Build builds every kernel of a set for every architecture it names, in
@@ -149,7 +159,7 @@ func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch
 // blames holds for an error that is the kernel's fault and says so by itself.
 func blames(err error) bool {
 	var compile *CompileError
-	var entry *EntryError
+	var entry *InputError
 	return errors.As(err, &compile) || errors.As(err, &entry)
 }
 

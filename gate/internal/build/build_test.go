@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
@@ -98,15 +97,15 @@ func newKernel(t testing.TB, change func(*manifest.Kernel)) (root string, k *man
 
 func newBuilder(t testing.TB, cache string) *Builder {
 	t.Helper()
-	b, err := New(tools(t), cache, headerFolder(t))
+	b, err := New(tools(t), cache, harnessDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// headerFolder is a folder that stands for the harness header's.
-func headerFolder(t testing.TB) string {
+// harnessDir is a folder that stands for the harness header's.
+func harnessDir(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "gate.h"), "")
 	return dir
@@ -156,7 +155,7 @@ func TestBuildMakesAnArtifact(t *testing.T) {
 // wantClean finds nothing half in a cache.
 func wantClean(t *testing.T, dir string) {
 	t.Helper()
-	if left, _ := os.ReadDir(filepath.Join(dir, "../tmp")); len(left) > 0 {
+	if left, _ := os.ReadDir(filepath.Join(dir, "tmp")); len(left) > 0 {
 		t.Errorf("%d folders are left in tmp", len(left))
 	}
 	b := &Builder{Cache: dir}
@@ -231,15 +230,15 @@ func TestCacheHoldsForContentOnly(t *testing.T) {
 	t.Run("flag changes", func(t *testing.T) {
 		_, other := newKernel(t, func(k *manifest.Kernel) { k.Flags = append(k.Flags, "-DUNUSED") })
 		other.Dir = k.Dir
-		if a := mustBuild(t, cache, root, other); a.Cached || a.Identity != first.Identity {
-			t.Errorf("cached: %v, %+v, want a new build of the same code", a.Cached, a.Identity)
+		if a := mustBuild(t, cache, root, other); a.Cached || a.Identity.Code != first.Identity.Code || a.Identity.Host == first.Identity.Host {
+			t.Errorf("cached: %v, %+v, want a new build of the same code under another host id", a.Cached, a.Identity)
 		}
 	})
 	t.Run("pattern matches nothing", func(t *testing.T) {
 		other := *k
 		other.Entries, other.Lines = []string{"sub*"}, map[string]int{"entries[0]": 5}
 		r := newBuilder(t, cache).Build(context.Background(), root, []*manifest.Kernel{&other})
-		var e *EntryError
+		var e *InputError
 		if !errors.As(r[0].Err, &e) || e.Error() != `kernels/op/k/kernel.yaml:5: entries: "sub*" matches no __global__ function; there are add` {
 			t.Errorf("%v", r[0].Err)
 		}
@@ -250,7 +249,7 @@ func TestHeadersOfEverySourceCount(t *testing.T) {
 	t.Parallel()
 	root, k := newKernel(t, func(k *manifest.Kernel) { k.Sources = []string{"a.cu", "b.cu"} })
 	for _, s := range []string{"a", "b"} {
-		write(t, filepath.Join(k.Dir, s+".cu"), fmt.Sprintf("#include \"%s.h\"\n__global__ void %s(int* x) { *x = %s_; }\n", s, s, strings.ToUpper(s)))
+		write(t, filepath.Join(k.Dir, s+".cu"), fmt.Sprintf("#include \"%s.h\"\n__global__ void %s(int* x) { *x = %s_; }\nextern \"C\" __attribute__((weak)) int gate_run(int* x) { %s<<<1, 1>>>(x); return 0; }\n", s, s, strings.ToUpper(s), s))
 		write(t, filepath.Join(k.Dir, s+".h"), "#define "+strings.ToUpper(s)+"_ 1\n")
 	}
 	first := mustBuild(t, cache, root, k)
@@ -312,6 +311,7 @@ func TestDamagedCacheIsAMiss(t *testing.T) {
 		cached     bool
 	}{
 		{"files.json", `{"`, true}, {"files.json", `{"/x": 1}`, true}, {"deps/*.json", "[", false}, {"objects/*/meta.json", `{}`, false},
+		{"systems/*.json", "{}", false}, {"objects/*/lib.so", "x", false}, {"objects/*/ptxas.log", "", false}, {"objects/*/*.cubin", "", false},
 	} {
 		write(t, one(c.file), c.text)
 		if a := mustBuild(t, own, root, k); a.Cached != c.cached || a.Identity != first.Identity {
@@ -385,7 +385,7 @@ func TestKillWhileBuildingLeavesNothingHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if found, _ := filepath.Glob(filepath.Join(dir, "cache/tmp/*-nvcc-*/*")); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(dir, "cache/build/tmp/nvcc-*/*")); len(found) > 0 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -400,11 +400,14 @@ func TestKillWhileBuildingLeavesNothingHalf(t *testing.T) {
 	if objects, _ := os.ReadDir(filepath.Join(dir, "cache/build/objects")); len(objects) != 0 {
 		t.Errorf("%d objects of a build that was killed", len(objects))
 	}
-	left, _ := filepath.Glob(filepath.Join(dir, "cache/tmp/*-nvcc-*"))
+	left, _ := filepath.Glob(filepath.Join(dir, "cache/build/tmp/nvcc-*"))
 	if len(left) != 1 {
 		t.Fatalf("%d folders in tmp", len(left))
 	}
-	command.EndLeftovers(filepath.Join(dir, "cache"))
+	old := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(left[0], old, old); err != nil {
+		t.Fatal(err)
+	}
 	b, err := New(tools(t), filepath.Join(dir, "cache"), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -454,7 +457,7 @@ func TestHeaderMemoryIsBounded(t *testing.T) {
 // cache is warm: every iteration opens the cache as a new process does.
 func BenchmarkUnchanged(b *testing.B) {
 	dir, root := b.TempDir(), b.TempDir()
-	include := headerFolder(b)
+	include := harnessDir(b)
 	var kernels []*manifest.Kernel
 	for i := range 20 {
 		k := &manifest.Kernel{Name: fmt.Sprintf("op/k%02d", i), Dir: filepath.Join(root, fmt.Sprintf("k%02d", i)), Sources: []string{"k.cu"}, Arch: []string{"sm_90"}, Include: []string{"include"}}

@@ -2,14 +2,12 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,67 +33,95 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 		return nil, err
 	}
 	defer disk.RemoveTemp(tmp)
+	linked, err := b.linkInputs(p, k)
+	if err != nil {
+		return nil, err
+	}
 	args := b.arguments(k, arch, tmp)
-	output, status, err := b.nvcc(ctx, k, tmp, args)
+	output, err := b.nvcc(ctx, p, k, args, tmp)
 	if err != nil {
 		return nil, err
 	}
-	if status != 0 {
-		refused := &CompileError{Kernel: k.Name, Output: p.shorten(output)}
-		if strings.Contains(refused.Output, "Permission denied") {
-			refused.Output += "(the compiler may read the folder of the kernel, that of its op, and those under include: in kernel.yaml)\n"
-		}
-		return nil, refused
+	if why := checkLibrary(filepath.Join(tmp, "lib.so")); why != "" {
+		return nil, &CompileError{Kernel: k.Name, Why: why}
 	}
-	meta, err := b.identify(k, arch, tmp, args)
+	in, err := b.inputs(p, k, tmp, output)
 	if err != nil {
-		return nil, err
+		return nil, userFault(k, err)
 	}
-	files, names, err := b.inputs(ctx, p, k, arch, tmp)
+	for name, sum := range linked {
+		in.files[name] = input{sum: sum, counts: "content " + sum}
+	}
+	m, cubins, err := b.identify(p, k, arch, tmp, in)
 	if err != nil {
-		return nil, err
+		return nil, userFault(k, err)
 	}
+	m.Command = b.portable(args, tmp)
 	if err := os.WriteFile(filepath.Join(tmp, "ptxas.log"), output, 0o644); err != nil {
 		return nil, err
 	}
-	key := objectKey(request, files)
-	if err := b.publish(tmp, key, meta); err != nil {
+	found, err := b.findings(p, k, in)
+	if err != nil {
 		return nil, err
 	}
-	if err := b.remember(request, deps{Files: files, Names: names, Object: key}); err != nil {
+	found.Object = objectKey(request, found)
+	if err := b.publish(tmp, found.Object, m, cubins); err != nil {
 		return nil, err
 	}
-	o := b.openObject(key)
+	if !in.computed {
+		if err := b.remember(request, found); err != nil {
+			return nil, err
+		}
+	}
+	o := b.openObject(found.Object)
 	if o == nil {
 		return nil, errors.New("the object that was just stored cannot be read")
 	}
 	return o, nil
 }
 
-// inputs are what a build depends on: the files that were read, and the names
-// that would be found instead of them.
-func (b *Builder) inputs(ctx context.Context, p places, k *manifest.Kernel, arch, tmp string) (files, names map[string]string, err error) {
-	rules, err := b.rules(ctx, k, arch, tmp)
-	if err != nil {
-		return nil, nil, err
+// userFault turns code that gate refuses into an error that names the file as
+// the user knows it.
+func userFault(k *manifest.Kernel, err error) error {
+	var source *identity.SourceError
+	if !errors.As(err, &source) {
+		return err
 	}
-	if files, err = b.hashDeps(p, k, rules); err != nil {
-		return nil, nil, err
+	file := source.File
+	if !path.IsAbs(file) {
+		file = path.Join(path.Dir(k.File), file)
 	}
-	names, err = b.shadows(p, k, files)
-	return files, names, err
+	return &InputError{File: fmt.Sprintf("%s:%d", file, source.Line), Msg: source.Msg}
 }
 
 // arguments are nvcc's. The folder of the kernel is the working folder, so
-// that no absolute path reaches the code.
+// that no absolute path reaches the code. The linker prints which files it
+// reads, and leaves no symbol open.
 func (b *Builder) arguments(k *manifest.Kernel, arch, out string) []string {
 	args := append(b.language(k, arch), "-Xptxas", "-v", "-lineinfo",
-		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC", "--keep", "--keep-dir", out,
-		"-MD", "-MF", filepath.Join(out, "deps.d"), "-o", filepath.Join(out, "lib.so"))
-	for _, s := range k.Sources {
-		args = append(args, here(s))
+		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC"+b.fixedNames(), "-Xlinker", "-z,defs", "-Xlinker", "-t",
+		"--keep", "--keep-dir", out, "-o", filepath.Join(out, "lib.so"))
+	for _, names := range [][]string{k.Sources, k.Objects, k.Libraries} {
+		for _, name := range names {
+			args = append(args, here(name))
+		}
 	}
 	return args
+}
+
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./+@:-]+$`)
+
+// fixedNames are options that give headers of the toolkit and of the harness
+// one name on every machine, since __FILE__ brings it into the code. A folder
+// that nvcc could not write into a command keeps its name.
+func (b *Builder) fixedNames() string {
+	options := ""
+	for _, m := range []struct{ folder, name string }{{filepath.Dir(b.Toolchain.NVCC) + "/..", "/cuda"}, {b.Include, "/gate"}} {
+		if plainPath.MatchString(m.folder) {
+			options += ",-ffile-prefix-map=" + m.folder + "=" + m.name
+		}
+	}
+	return options
 }
 
 // here is a name in the kernel's folder that no program takes for an option or
@@ -112,45 +138,27 @@ func (b *Builder) language(k *manifest.Kernel, arch string) []string {
 	return append(args, "-gencode", "arch="+virtual+",code="+arch)
 }
 
-// rules are the make rules of all sources. Of several, nvcc -MD leaves the
-// last one's rule alone, so each is then asked for by itself.
-func (b *Builder) rules(ctx context.Context, k *manifest.Kernel, arch, tmp string) ([]string, error) {
-	if len(k.Sources) == 1 {
-		rule, err := os.ReadFile(filepath.Join(tmp, "deps.d"))
-		return []string{string(rule)}, err
-	}
-	var rules []string
-	for _, s := range k.Sources {
-		out := filepath.Join(tmp, "source.d")
-		text, status, err := b.nvcc(ctx, k, tmp, append(b.language(k, arch), "-I", b.Include, "-M", "-MF", out, here(s)))
-		if err == nil && status != 0 {
-			err = fmt.Errorf("exit status %d: %s", status, printable.Last(string(text)))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("asking nvcc what %s includes: %w", s, err)
-		}
-		rule, err := os.ReadFile(out)
-		if err != nil {
-			return nil, err
-		}
-		rules = append(rules, string(rule))
-	}
-	return rules, nil
-}
-
-// nvcc returns everything that the compiler printed, in its order. status is
-// not 0 for a compiler that refused the code, and only then.
-func (b *Builder) nvcc(ctx context.Context, k *manifest.Kernel, tmp string, args []string) (output []byte, status int, err error) {
-	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true, Confine: b.confine(k, tmp)}.Run(ctx)
+// nvcc returns everything that the compiler printed, in its order.
+func (b *Builder) nvcc(ctx context.Context, p places, k *manifest.Kernel, args []string, tmp string) ([]byte, error) {
+	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true,
+		Confine: b.confine(k, tmp)}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, 0, fmt.Errorf("nvcc was stopped: %w", ctx.Err())
+		return nil, fmt.Errorf("nvcc was stopped: %w", ctx.Err())
 	case err != nil:
-		return nil, 0, err
+		return nil, err
 	case r.Stopped != "" || r.Signal != "":
-		return nil, 0, fmt.Errorf("nvcc: %w", r.Err())
+		return nil, fmt.Errorf("nvcc: %w", r.Err())
+	case r.Code != 0 && machineFault.Match(r.Stdout):
+		return nil, fmt.Errorf("nvcc failed for want of something on this machine: %s", printable.First(string(machineFault.Find(r.Stdout))))
+	case r.Code != 0:
+		refused := &CompileError{Kernel: k.Name, Output: p.shorten(r.Stdout)}
+		if strings.Contains(refused.Output, "Permission denied") {
+			refused.Output += "(the compiler may read the folder of the kernel, that of its op, and what include:, objects: and libraries: in kernel.yaml name)\n"
+		}
+		return nil, refused
 	}
-	return r.Stdout, r.Code, nil
+	return r.Stdout, nil
 }
 
 // confine lets the compiler read what kernel.yaml declares.
@@ -159,11 +167,19 @@ func (b *Builder) confine(k *manifest.Kernel, tmp string) *command.Confinement {
 	if k.Op != nil {
 		read = append(read, k.Op.Dir)
 	}
-	for _, folder := range k.Include {
-		read = append(read, filepath.Join(k.Dir, filepath.FromSlash(folder)))
+	for _, named := range slices.Concat(k.Include, k.Sources, k.Objects, k.Libraries) {
+		read = append(read, filepath.Join(k.Dir, filepath.FromSlash(named)))
 	}
 	return &command.Confinement{Temp: tmp, Read: read}
 }
+
+// machineFault finds what says that the compiler failed through no fault of
+// the code. A compiler that crashed by itself is not among it: that is what
+// this code does to it.
+var machineFault = regexp.MustCompile(`(?mi)^.*(?:died due to signal (?:1|2|3|7|9|13|14|15|24|25)\b|(?:Killed|Terminated|Hangup|Bus error|` +
+	`CPU time limit exceeded|File size limit exceeded) signal terminated program|No space left on device|Disk quota exceeded|File too large|` +
+	`File size limit exceeded|Too many open files|Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted|` +
+	`Read-only file system|Resource temporarily unavailable|Input/output error).*$`)
 
 // shorten takes the folders of this machine out of the compiler's lines.
 func (p places) shorten(output []byte) string {
@@ -180,152 +196,14 @@ func (p places) shorten(output []byte) string {
 	return text
 }
 
-func (b *Builder) hashDeps(p places, k *manifest.Kernel, rules []string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, rule := range rules {
-		list := parseDeps(rule)
-		if len(list) == 0 {
-			return nil, errors.New("nvcc did not say which files it read")
-		}
-		for _, f := range list {
-			if !filepath.IsAbs(f) {
-				f = filepath.Join(k.Dir, f)
-			}
-			name := p.name(filepath.Clean(f))
-			sum, err := b.hashes.file(filepath.Clean(f), !project(name))
-			if err != nil {
-				return nil, err
-			}
-			files[name] = sum
-		}
-	}
-	return files, nil
-}
-
-// meta is what is remembered of an object beside its files.
-type meta struct {
-	Arch     string            `json:"arch"`
-	HostID   string            `json:"host_id"`
-	Entries  []string          `json:"entries"`
-	Cubins   []string          `json:"cubins"`
-	Command  []string          `json:"command"`
-	Compiler string            `json:"compiler"`
-	Code     map[string]string `json:"code_ids"` // by the selected entries
-}
-
-func (b *Builder) identify(k *manifest.Kernel, arch, tmp string, args []string) (*meta, error) {
-	m := &meta{Arch: arch, Command: b.portable(args, tmp), Compiler: b.Toolchain.Version, Code: map[string]string{}}
-	var hosts []string
-	for _, s := range k.Sources {
-		stem := strings.TrimSuffix(filepath.Base(s), filepath.Ext(s))
-		cubin, err := findCubin(tmp, stem, arch)
-		if err != nil {
-			return nil, err
-		}
-		m.Cubins = append(m.Cubins, filepath.Base(cubin))
-		host, err := b.hostID(filepath.Join(tmp, stem+".cudafe1.cpp"))
-		if err != nil {
-			return nil, err
-		}
-		hosts = append(hosts, host)
-	}
-	if flags := hostFlags(k.Flags); len(flags) > 0 {
-		sum := sha256.Sum256([]byte(strings.Join(flags, "\x00")))
-		hosts = append(hosts, hex.EncodeToString(sum[:]))
-	}
-	m.HostID = identity.Combine(hosts...)
-	cubins, err := readCubins(tmp, m.Cubins)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range cubins {
-		for _, e := range c.Entries {
-			m.Entries = append(m.Entries, e)
-		}
-	}
-	slices.Sort(m.Entries)
-	selected, err := pick(k, m.Entries)
-	if err != nil {
-		return nil, err
-	}
-	m.Code[strings.Join(selected, "\n")], err = codeID(cubins, selected)
-	return m, err
-}
-
-// hostFlags are the flags that decide what the host code does behind the
-// intermediate that the host id is read from: the stream that "0" means, what
-// the host compiler is told, what is linked.
-func hostFlags(flags []string) []string {
-	var out []string
-	for i, f := range flags {
-		name, _, _ := strings.Cut(f, "=")
-		switch {
-		case slices.Contains([]string{"--default-stream", "-default-stream", "-Xcompiler", "--compiler-options", "-Xlinker",
-			"--linker-options", "-l", "--library", "-L", "--library-path", "-cudart", "--cudart"}, name):
-			out = append(out, f)
-			if name == f && i+1 < len(flags) {
-				out = append(out, flags[i+1])
-			}
-		case strings.HasPrefix(f, "-l") && f != "-lineinfo", strings.HasPrefix(f, "-L"):
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // portable replaces the folders of this machine in a command.
 func (b *Builder) portable(args []string, tmp string) []string {
 	out := []string{"nvcc"}
 	for _, a := range args {
 		a = strings.ReplaceAll(a, tmp, "$OUT")
 		a = strings.ReplaceAll(a, b.Toolchain.HostCompiler, "$CXX")
+		a = strings.ReplaceAll(a, filepath.Dir(filepath.Dir(b.Toolchain.NVCC)), "$CUDA")
 		out = append(out, strings.ReplaceAll(a, b.Include, "$HARNESS"))
 	}
 	return out
-}
-
-func (b *Builder) hostID(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", fmt.Errorf("reading the compiler's host-side intermediate: %w", err)
-	}
-	defer f.Close()
-	return identity.HostID(f, b.system)
-}
-
-func findCubin(dir, stem, arch string) (string, error) {
-	stem = strings.ReplaceAll(stem, "[", `\[`)
-	for _, pattern := range []string{stem + ".cubin", stem + "." + arch + ".cubin", stem + ".compute_*." + arch + ".cubin"} {
-		if found, _ := fs.Glob(os.DirFS(dir), pattern); len(found) == 1 {
-			return filepath.Join(dir, found[0]), nil
-		}
-	}
-	return "", fmt.Errorf("nvcc left no cubin of %s.cu for %s", stem, arch)
-}
-
-// publish keeps the files worth keeping and renames the folder into place.
-func (b *Builder) publish(tmp, key string, m *meta) error {
-	keep := map[string]bool{"lib.so": true, "ptxas.log": true}
-	for _, c := range m.Cubins {
-		keep[c] = true
-	}
-	entries, err := os.ReadDir(tmp)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !keep[e.Name()] {
-			if err := os.RemoveAll(filepath.Join(tmp, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	data, err := json.MarshalIndent(m, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(tmp, "meta.json"), data, 0o644); err != nil {
-		return err
-	}
-	return disk.PublishFolder(tmp, b.objectDir(key), func() bool { return b.openObject(key) != nil })
 }

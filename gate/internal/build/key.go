@@ -9,39 +9,98 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
 // recipe changes whenever gate would build or identify differently.
-const recipe = "gate/build/v4"
+const recipe = "gate/build/v5"
 
 // maxDepSets bounds how many header states are remembered for one request.
 const maxDepSets = 16
 
 // requestKey addresses what was asked for: folder, sources, folders of headers,
-// flags, compiler and architecture. The folder belongs to it, because one source in two of
-// them includes two headers of one name.
+// what is linked, flags, compiler and architecture. The folder belongs to it,
+// because one source in two of them includes two headers of one name.
 func (b *Builder) requestKey(p places, k *manifest.Kernel, arch string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n%s\n", recipe, b.Toolchain.Fingerprint(), arch, k.Flags, k.Include, p.name(k.Dir))
-	for _, s := range k.Sources {
-		sum, err := b.hashes.file(filepath.Join(k.Dir, filepath.FromSlash(s)), false)
-		if err != nil {
+	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n%s\n", recipe, b.programs, arch, k.Flags, k.Include, p.name(k.Dir))
+	for _, files := range [][]string{k.Sources, k.Objects, k.Libraries} {
+		for _, s := range files {
+			sum, err := b.hashes.file(filepath.Join(k.Dir, filepath.FromSlash(s)), false)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%q %s\n", s, sum)
+		}
+		fmt.Fprintln(h)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashPrograms is the hash of all that compiles: what the programs say of
+// themselves, and their files.
+func (b *Builder) hashPrograms() (string, error) {
+	t := b.Toolchain
+	bin := filepath.Dir(t.NVCC)
+	h := sha256.New()
+	fmt.Fprintln(h, t.Fingerprint())
+	names := []string{t.NVCC, t.Ptxas, t.Cicc, filepath.Join(t.Root, "nvvm/libdevice/libdevice.10.bc")}
+	for _, name := range []string{"cudafe++", "fatbinary", "nvlink", "nvcc.profile", "crt/link.stub"} {
+		names = append(names, filepath.Join(bin, name))
+	}
+	for _, path := range append(names, t.HostPrograms...) {
+		sum, err := b.hashes.file(path, true)
+		if err != nil && !os.IsNotExist(err) {
 			return "", err
 		}
-		fmt.Fprintf(h, "source %s %s\n", s, sum)
+		fmt.Fprintf(h, "%s %s\n", filepath.Base(path), sum)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // deps is what one request turned out to read, and the object it made.
 type deps struct {
-	Files  map[string]string `json:"files"` // named file → SHA-256
-	Names  map[string]string `json:"names"` // named folder → hash of the headers' names in it
+	Files  map[string]string `json:"files"`  // named file → SHA-256
+	Looks  []string          `json:"looks"`  // what those files look for
+	Found  map[string]string `json:"found"`  // named folder → hash of what lies there of all that is looked for
+	System string            `json:"system"` // the systemSet
 	Object string            `json:"object"`
+}
+
+// findings are all that has to be the same for an object to be used again.
+func (b *Builder) findings(p places, k *manifest.Kernel, in *inputs) (deps, error) {
+	d := deps{Files: in.sums(), Looks: slices.Compact(slices.Sorted(slices.Values(in.looks))), Found: map[string]string{}}
+	set, err := b.systemSet(p, in)
+	if err != nil {
+		return d, err
+	}
+	if d.System, err = b.keep(set); err != nil {
+		return d, err
+	}
+	folders := map[string]bool{}
+	for name := range d.Files {
+		folders[filepath.Dir(p.path(name))] = true
+	}
+	for _, dir := range k.Include {
+		folders[filepath.Join(k.Dir, filepath.FromSlash(dir))] = true
+	}
+	// A header can be found below any of them, and be looked for from another.
+	for name := range d.Files {
+		for dir := range folders {
+			if rel, err := filepath.Rel(dir, p.path(name)); err == nil && filepath.IsLocal(rel) {
+				d.Looks = append(d.Looks, filepath.ToSlash(rel))
+			}
+		}
+	}
+	slices.Sort(d.Looks)
+	d.Looks = slices.Compact(d.Looks)
+	for dir := range folders {
+		d.Found[p.name(dir)] = b.hashes.found(dir, set, d.Looks)
+	}
+	d.Found["system"] = b.hashes.foundIn(set.folders(p), d.Looks)
+	return d, nil
 }
 
 func (b *Builder) depsFile(request string) string {
@@ -54,7 +113,7 @@ func (b *Builder) readDeps(request string) []deps {
 		return nil
 	}
 	var sets []deps
-	if json.Unmarshal(data, &sets) != nil {
+	if json.Unmarshal(unsealed(data), &sets) != nil {
 		return nil // a damaged memory is a cache miss
 	}
 	return sets
@@ -75,19 +134,30 @@ func (b *Builder) lookup(p places, request string) *object {
 	return nil
 }
 
-func (b *Builder) matches(p places, set deps) bool {
-	for name, want := range set.Files {
-		got, err := b.hashes.file(p.path(name), !project(name))
+func (b *Builder) matches(p places, d deps) bool {
+	for name, want := range d.Files {
+		got, err := b.hashes.file(p.path(name), false)
 		if err != nil || got != want {
 			return false
 		}
 	}
-	for name, want := range set.Names {
-		if got, err := b.hashes.names(p.path(name)); err != nil || got != want {
+	if len(d.Files) == 0 || len(d.Found) == 0 {
+		return false
+	}
+	set := b.hashes.same(d.System, func() *systemSet { return b.unchangedSet(p, d.System) })
+	if set == nil {
+		return false
+	}
+	for name, want := range d.Found {
+		if name == "system" {
+			if b.hashes.foundIn(set.folders(p), d.Looks) != want {
+				return false
+			}
+		} else if b.hashes.found(p.path(name), set, d.Looks) != want {
 			return false
 		}
 	}
-	return len(set.Files) > 0 && len(set.Names) > 0
+	return true
 }
 
 // remember adds a set; two runs that remember at once lose at most a memory,
@@ -101,49 +171,15 @@ func (b *Builder) remember(request string, set deps) error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(b.depsFile(request), data)
+	return disk.WriteFile(b.depsFile(request), sealed(data))
 }
 
 // objectKey addresses the object by everything that went into it.
-func objectKey(request string, files map[string]string) string {
+func objectKey(request string, d deps) string {
 	h := sha256.New()
-	fmt.Fprintln(h, request)
-	for _, n := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(h, "%s %s\n", n, files[n])
+	fmt.Fprintln(h, request, d.System)
+	for _, n := range slices.Sorted(maps.Keys(d.Files)) {
+		fmt.Fprintf(h, "%s %s\n", n, d.Files[n])
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// parseDeps reads the make rule that nvcc -MD writes.
-func parseDeps(rule string) []string {
-	_, list, ok := strings.Cut(rule, ": ")
-	if !ok {
-		return nil
-	}
-	var files []string
-	var word strings.Builder
-	flush := func() {
-		if word.Len() > 0 {
-			files = append(files, word.String())
-			word.Reset()
-		}
-	}
-	for i := 0; i < len(list); i++ {
-		switch c := list[i]; {
-		case c == '\\' && i+1 < len(list) && (list[i+1] == '\n' || list[i+1] == '\r'):
-			flush()
-		case c == '\\' && i+1 < len(list) && (list[i+1] == ' ' || list[i+1] == '#' || list[i+1] == '\\'):
-			word.WriteByte(list[i+1])
-			i++
-		case c == '$' && i+1 < len(list) && list[i+1] == '$':
-			word.WriteByte('$')
-			i++
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			flush()
-		default:
-			word.WriteByte(c)
-		}
-	}
-	flush()
-	return files
 }

@@ -1,8 +1,9 @@
 package build
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
@@ -24,56 +26,123 @@ type object struct {
 	cached bool
 }
 
+// meta is what is remembered of an object beside its files.
+type meta struct {
+	Arch     string              `json:"arch"`
+	CodeID   string              `json:"code_id"`
+	HostID   string              `json:"host_id"`
+	Units    []Unit              `json:"units"`
+	Linked   []identity.Function `json:"linked,omitempty"`
+	Inputs   map[string]string   `json:"inputs"`
+	Command  []string            `json:"command"`
+	Compiler string              `json:"compiler"`
+	Sums     map[string]string   `json:"sums"` // SHA-256 of the files of the object
+}
+
 func (b *Builder) objectDir(key string) string { return filepath.Join(b.Cache, "objects", key) }
 
-func (b *Builder) openObject(key string) *object {
-	dir := b.objectDir(key)
-	data, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+// publish keeps the files worth keeping and renames the folder into place.
+func (b *Builder) publish(tmp, key string, m *meta, cubins []string) error {
+	m.Sums = map[string]string{}
+	for _, name := range append([]string{"lib.so", "ptxas.log"}, cubins...) {
+		sum, err := disk.SHA256(filepath.Join(tmp, name))
+		if err != nil {
+			return err
+		}
+		m.Sums[name] = sum
+	}
+	entries, err := os.ReadDir(tmp)
 	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if m.Sums[e.Name()] == "" {
+			if err := os.RemoveAll(filepath.Join(tmp, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	data, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "meta.json"), sealed(data), 0o644); err != nil {
+		return err
+	}
+	return disk.PublishFolder(tmp, b.objectDir(key), func() bool { return b.openObject(key) != nil })
+}
+
+// sealed puts the hash of a text before it, so that damage is seen.
+func sealed(data []byte) []byte {
+	return fmt.Appendf(nil, "%x\n%s", sha256.Sum256(data), data)
+}
+
+func unsealed(data []byte) []byte {
+	sum, text, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || fmt.Sprintf("%x", sha256.Sum256(text)) != string(sum) {
 		return nil
 	}
-	o := &object{dir: dir}
-	if json.Unmarshal(data, &o.meta) != nil || o.meta.HostID == "" || len(o.meta.Cubins) == 0 {
+	return text
+}
+
+// openObject reads an object whose files are what they were when it was made;
+// nil for any other, which is then made again.
+func (b *Builder) openObject(key string) *object {
+	o := &object{dir: b.objectDir(key)}
+	data, err := os.ReadFile(filepath.Join(o.dir, "meta.json"))
+	if err != nil || json.Unmarshal(unsealed(data), &o.meta) != nil || o.meta.HostID == "" || len(o.meta.Sums) < 3 {
 		return nil
 	}
-	for _, name := range append([]string{"lib.so", "ptxas.log"}, o.meta.Cubins...) {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+	for name, want := range o.meta.Sums {
+		if sum, err := disk.SHA256(filepath.Join(o.dir, name)); err != nil || sum != want {
 			return nil
 		}
 	}
 	return o
 }
 
-// artifact narrows an object to the entries of one kernel: two kernels can
-// share a source and differ only in which of its functions are theirs.
+// artifact says which functions of an object are those of one kernel: two
+// kernels can share a source and report different ones of it.
 func (o *object) artifact(k *manifest.Kernel) (*Artifact, error) {
-	selected, err := pick(k, o.meta.Entries)
+	m := &o.meta
+	all := m.entries()
+	selected, err := pick(k, all)
 	if err != nil {
 		return nil, err
 	}
-	id, ok := o.meta.Code[strings.Join(selected, "\n")]
-	if !ok {
-		cubins, err := readCubins(o.dir, o.meta.Cubins)
-		if err != nil {
-			return nil, err
-		}
-		if id, err = codeID(cubins, selected); err != nil {
-			return nil, err
+	return &Artifact{
+		Arch: m.Arch, Identity: evidence.Identity{Code: m.CodeID, Host: m.HostID}, Entries: selected,
+		Rest:  slices.DeleteFunc(slices.Clone(all), func(e string) bool { return slices.Contains(selected, e) }),
+		Units: m.Units, Linked: m.Linked, Inputs: m.Inputs,
+		Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
+		Command: m.Command, Compiler: m.Compiler, Cached: o.cached,
+	}, nil
+}
+
+// entries are the names of all kernels in what runs. Two units can hold one of
+// the same name.
+func (m *meta) entries() []string {
+	functions := m.Linked
+	if functions == nil {
+		for _, u := range m.Units {
+			functions = append(functions, u.Functions...)
 		}
 	}
-	return &Artifact{
-		Arch: o.meta.Arch, Identity: evidence.Identity{Code: id, Host: o.meta.HostID}, Entries: selected,
-		Rest:    slices.DeleteFunc(slices.Clone(o.meta.Entries), func(e string) bool { return slices.Contains(selected, e) }),
-		Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
-		Command: o.meta.Command, Compiler: o.meta.Compiler, Cached: o.cached,
-	}, nil
+	var names []string
+	for _, f := range functions {
+		if f.Entry {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // pick returns the entries that the kernel's patterns name; every pattern must
 // match one, because a pattern that matches nothing gates nothing.
 func pick(k *manifest.Kernel, entries []string) ([]string, error) {
 	if len(entries) == 0 {
-		return nil, &EntryError{k.File, "the sources hold no __global__ function"}
+		return nil, &InputError{k.File, "the sources hold no __global__ function"}
 	}
 	if len(k.Entries) == 0 {
 		return entries, nil
@@ -82,7 +151,7 @@ func pick(k *manifest.Kernel, entries []string) ([]string, error) {
 	for i, pattern := range k.Entries {
 		matches := slices.DeleteFunc(slices.Clone(entries), func(e string) bool { return !matchEntry(pattern, e) })
 		if len(matches) == 0 {
-			return nil, &EntryError{fmt.Sprintf("%s:%d", k.File, k.Lines[fmt.Sprintf("entries[%d]", i)]),
+			return nil, &InputError{fmt.Sprintf("%s:%d", k.File, k.Lines[fmt.Sprintf("entries[%d]", i)]),
 				fmt.Sprintf("entries: %q matches no __global__ function; there are %s", pattern, strings.Join(baseNames(entries), ", "))}
 		}
 		chosen = append(chosen, matches...)
@@ -119,45 +188,4 @@ func baseNames(entries []string) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func readCubins(dir string, names []string) ([]*identity.Cubin, error) {
-	var cubins []*identity.Cubin
-	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return nil, err
-		}
-		c, err := identity.ReadCubin(data, name)
-		if err != nil {
-			return nil, err
-		}
-		cubins = append(cubins, c)
-	}
-	return cubins, nil
-}
-
-// codeID identifies the selected entries over all cubins of a kernel.
-func codeID(cubins []*identity.Cubin, selected []string) (string, error) {
-	var ids []string
-	for _, c := range cubins {
-		var mine []string
-		for _, e := range c.Entries {
-			if slices.Contains(selected, e) {
-				mine = append(mine, e)
-			}
-		}
-		if len(mine) == 0 {
-			continue
-		}
-		id, err := c.CodeID(mine)
-		if err != nil {
-			return "", err
-		}
-		ids = append(ids, id)
-	}
-	if len(ids) == 0 {
-		return "", errors.New("no cubin holds the selected entries")
-	}
-	return identity.Combine(ids...), nil
 }

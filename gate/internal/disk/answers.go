@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -15,9 +17,9 @@ const (
 	answersMost = 1 << 16  // beyond this the file is started anew
 )
 
-// Answers remembers what was found out about files, as long as their size and
-// time of change stay the same. It only saves time: whatever is odd in it is
-// asked again, and a file that cannot be written is not an error.
+// Answers remembers what was found out about files, as long as they are the
+// same files with the same size and times. It only saves time: whatever is odd in it is
+// asked again, and a file that cannot be written is no error.
 type Answers struct {
 	path string
 
@@ -27,9 +29,26 @@ type Answers struct {
 }
 
 type answer struct {
+	File   stamp  `json:"file"`
+	Answer string `json:"answer"`
+}
+
+// A stamp changes when a file does: who writes to one can set back the time of
+// its content, but not that of its inode.
+type stamp struct {
+	Device  uint64 `json:"device"`
+	Inode   uint64 `json:"inode"`
 	Size    int64  `json:"size"`
 	ModTime int64  `json:"mtime_ns"`
-	Answer  string `json:"answer"`
+	Change  int64  `json:"ctime_ns"`
+}
+
+func stampOf(path string) (stamp, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return stamp{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, nil
 }
 
 // OpenAnswers reads the file that remembers; path "" remembers nothing.
@@ -51,7 +70,7 @@ func readAnswers(path string) map[string]answer {
 // says whether an answer makes sense; one that does not is neither believed
 // nor kept.
 func (a *Answers) Ask(question, path string, ask func() (string, error), check func(string) error) (string, error) {
-	info, err := os.Stat(path)
+	now, err := stampOf(path)
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +78,7 @@ func (a *Answers) Ask(question, path string, ask func() (string, error), check f
 	a.mu.Lock()
 	e, ok := a.known[key]
 	a.mu.Unlock()
-	if ok && e.Size == info.Size() && e.ModTime == info.ModTime().UnixNano() && check(e.Answer) == nil {
+	if ok && e.File == now && check(e.Answer) == nil {
 		return e.Answer, nil
 	}
 	text, err := ask()
@@ -71,7 +90,7 @@ func (a *Answers) Ask(question, path string, ask func() (string, error), check f
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.known[key] = answer{info.Size(), info.ModTime().UnixNano(), text}
+	a.known[key] = answer{now, text}
 	a.changed = true
 	return text, nil
 }

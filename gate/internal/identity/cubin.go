@@ -1,241 +1,271 @@
 package identity
 
 import (
-	"bytes"
-	"cmp"
 	"debug/elf"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// A Cubin is the machine code of one translation unit for one architecture.
+// A Cubin is machine code for one architecture, as ptxas or nvlink left it.
 type Cubin struct {
-	// Arch is the architecture as nvcc spells it: "sm_90", "sm_90a".
-	Arch string
-	// Entries are the mangled names of the __global__ functions, sorted; none in a cubin that holds device functions only.
-	Entries []string
+	Functions   []Function // by name
+	Relocatable bool       // it is yet to be linked with others
 
 	image       *image
-	functions   []function // in the order of the file
-	byName      map[string]int
 	relocations map[int][]relocation
-	owners      []owner // by section
-	objects     [][]int // by section: its symbols, by place
-	module      []int   // sections that belong to no function
-	moduleInfo  []attribute
-	names       entryNames
+	attributes  map[int][]attribute // by section
+	symbols     map[int][]*symbol   // by section; -1 for those in none
 }
 
-// A function is a .text section and what belongs to it.
-type function struct {
-	name     string
-	entry    bool
-	text     int
-	sections []int
-	info     []attribute // of .nv.info, which names it by symbol, and of .nv.info.<name>
-}
-
-// An owner says which function a section belongs to, by the name behind the prefix; function is -1 and the prefix
-// the whole name for a section of the module.
-type owner struct {
-	prefix   string
-	function int
+// A Function is a kernel or a device function with code of its own. Sizes are bytes.
+type Function struct {
+	Name      string `json:"name"` // as in the file
+	Entry     bool   `json:"entry,omitempty"`
+	Registers int64  `json:"registers"`
+	Frame     int64  `json:"frame"` // of the function itself
+	Stack     int64  `json:"stack"` // of the calls that it makes too; 0 before the device link
+	Shared    int64  `json:"shared"`
+	Local     int64  `json:"local"`
 }
 
 const (
-	textPrefix = ".text."
-	cudaEntry  = 0x10 // STO_CUDA_ENTRY in a symbol's st_other
+	textPrefix   = ".text."
+	sharedPrefix = ".nv.shared."
+	localPrefix  = ".nv.local."
+	cudaEntry    = 0x10 // STO_CUDA_ENTRY in a symbol's st_other
 )
 
 // ReadCubin reads a cubin. The name is for messages only.
-func ReadCubin(data []byte, name string) (*Cubin, error) {
-	m, err := readImage(data, name)
+func ReadCubin(data []byte, name string, modules Modules) (*Cubin, error) {
+	m, err := readImage(data, name, modules)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cubin{image: m, byName: map[string]int{}}
+	c := &Cubin{Relocatable: elf.Type(le.Uint16(data[16:])) == elf.ET_REL, image: m, attributes: map[int][]attribute{}, symbols: map[int][]*symbol{}}
 	if c.relocations, err = m.relocations(); err != nil {
 		return nil, err
 	}
-	c.Arch = m.arch()
-	if err := c.findFunctions(); err != nil {
-		return nil, err
-	}
-	if err := c.assignSections(); err != nil {
-		return nil, err
-	}
-	if err := c.assignObjects(); err != nil {
-		return nil, err
-	}
-	for _, f := range c.functions {
-		if f.entry {
-			c.Entries = append(c.Entries, f.name)
-		}
-	}
-	slices.Sort(c.Entries)
-	c.names = newEntryNames(c.Entries)
-	return c, nil
-}
-
-func (c *Cubin) findFunctions() error {
-	m := c.image
 	for i := range m.sections {
-		name, ok := strings.CutPrefix(m.sections[i].name, textPrefix)
-		if !ok || m.sections[i].typ != elf.SHT_PROGBITS {
-			continue
-		}
-		if _, twice := c.byName[name]; twice {
-			return m.errorf("two sections %q", m.sections[i].name)
-		}
-		c.byName[name] = len(c.functions)
-		c.functions = append(c.functions, function{name: name, text: i})
-	}
-	found := make([]bool, len(c.functions))
-	for i := range m.symbols {
-		s := &m.symbols[i]
-		f, ok := c.byName[s.name]
-		if !ok || s.section != c.functions[f].text || elf.SymType(s.typ) != elf.STT_FUNC {
-			continue
-		}
-		found[f] = true
-		c.functions[f].entry = c.functions[f].entry || s.other&cudaEntry != 0
-	}
-	for f, ok := range found {
-		if !ok {
-			return m.errorf("section %q has no function symbol", textPrefix+c.functions[f].name)
-		}
-	}
-	return nil
-}
-
-func (c *Cubin) assignSections() error {
-	m := c.image
-	c.owners = make([]owner, len(m.sections))
-	for i := range m.sections {
-		c.owners[i] = c.ownerOf(m.sections[i].name)
-	}
-	for i := range m.sections {
-		s, f := &m.sections[i], c.owners[i].function
-		if isIgnored(s) {
-			continue
-		}
-		if !strings.HasPrefix(s.name, ".nv.info") {
-			if f >= 0 {
-				c.functions[f].sections = append(c.functions[f].sections, i)
-			} else {
-				c.module = append(c.module, i)
+		if s := &m.sections[i]; s.typ == shtInfo || s.typ == shtMercuryInfo {
+			if c.attributes[i], err = m.attributes(s); err != nil {
+				return nil, err
 			}
+		}
+	}
+	for _, table := range m.tables {
+		for i := range table {
+			if s := &table[i]; elf.ST_TYPE(s.info) != elf.STT_SECTION {
+				c.symbols[s.section] = append(c.symbols[s.section], s)
+			}
+		}
+	}
+	return c, c.findFunctions()
+}
+
+// findFunctions reads what each function takes. A kernel of which nothing says
+// how many registers it takes is an error.
+func (c *Cubin) findFunctions() error {
+	m, byName := c.image, map[string]*Function{}
+	for i := range m.sections {
+		s := &m.sections[i]
+		name, ok := strings.CutPrefix(s.raw, textPrefix)
+		if !ok || s.typ != elf.SHT_PROGBITS {
 			continue
 		}
-		list, err := m.attributes(s)
-		if err != nil {
-			return err
+		if byName[name] != nil {
+			return m.errorf("two sections %q", s.raw)
 		}
-		for _, a := range list {
-			c.assignAttribute(f, a)
+		f, found := &Function{Name: name}, false
+		for _, sym := range c.symbols[i] {
+			if sym.raw == name && elf.ST_TYPE(sym.info) == elf.STT_FUNC {
+				found, f.Entry = true, f.Entry || sym.other&cudaEntry != 0
+			}
+		}
+		if !found {
+			return m.errorf("section %q has no function symbol", s.raw)
+		}
+		byName[name] = f
+	}
+	if err := c.takeSizes(byName); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		c.Functions = append(c.Functions, *byName[name])
+	}
+	return nil
+}
+
+func (c *Cubin) takeSizes(byName map[string]*Function) error {
+	counted := map[*Function]int{}
+	for i := range c.image.sections {
+		s := &c.image.sections[i]
+		if f := byName[strings.TrimPrefix(s.raw, sharedPrefix)]; f != nil && strings.HasPrefix(s.raw, sharedPrefix) {
+			f.Shared = int64(s.size)
+		}
+		if f := byName[strings.TrimPrefix(s.raw, localPrefix)]; f != nil && strings.HasPrefix(s.raw, localPrefix) {
+			f.Local = int64(s.size)
+		}
+		for _, a := range c.attributes[i] {
+			if s.typ != shtInfo || len(a.symbols) != 1 || len(a.value) != 4 || byName[a.symbols[0].raw] == nil {
+				continue
+			}
+			f, n := byName[a.symbols[0].raw], int64(le.Uint32(a.value))
+			switch a.id {
+			case attrRegisterCount:
+				f.Registers = n
+				counted[f]++
+			case attrFrameSize:
+				f.Frame = n
+				counted[f]++
+			case attrMinStackSize:
+				f.Stack = n
+			}
+		}
+	}
+	for name, f := range byName {
+		if f.Entry && counted[f] != 2 {
+			return c.image.errorf("%s has no count of registers or no size of its frame, or more than one", name)
 		}
 	}
 	return nil
 }
 
-// assignAttribute gives an attribute to the function whose section it is in, else to the one its symbol lies in.
-func (c *Cubin) assignAttribute(f int, a attribute) {
-	if f < 0 && len(a.symbols) > 0 {
-		f = c.functionOf(c.image.symbols[a.symbols[0]].section)
+// ID is the identity of what the GPU runs: of everything in the cubin, under
+// its names, that is not known to be harmless. The order of sections, symbols
+// and attributes does not count.
+func (c *Cubin) ID() string {
+	r := newRecipe(codeRecipe)
+	r.number(uint64(c.image.abiVersion))
+	r.number(uint64(c.image.flags))
+	var list [][]byte
+	for i := range c.image.sections {
+		if s := &c.image.sections[i]; !isTable(s) && !isHarmless(s.name) {
+			list = append(list, c.section(i))
+		}
 	}
-	if f >= 0 {
-		c.functions[f].info = append(c.functions[f].info, a)
-	} else {
-		c.moduleInfo = append(c.moduleInfo, a)
-	}
+	r.list(list)
+	r.list(c.symbolsIn(-1))
+	return r.hex()
 }
 
-// isIgnored says which sections say nothing about what the GPU runs. The Mercury sections of sm_100 and later are
-// input for the driver on other chips; the instructions for this one are in .text.
-func isIgnored(s *section) bool {
+// isTable holds for sections whose content is hashed where others refer to it.
+func isTable(s *section) bool {
 	switch s.typ {
-	case elf.SHT_NULL, elf.SHT_STRTAB, elf.SHT_SYMTAB, elf.SHT_RELA, elf.SHT_REL, elf.SHT_NOTE:
+	case elf.SHT_NULL, elf.SHT_STRTAB, elf.SHT_SYMTAB, elf.SHT_RELA, elf.SHT_REL, shtMercurySymtab, shtMercuryRela:
 		return true
-	}
-	for _, p := range []string{".debug_", ".nv_debug_", ".nv.merc.", ".nv.capmerc.", ".nv.callgraph", ".nv.prototype", ".symtab"} {
-		if strings.HasPrefix(s.name, p) {
-			return true
-		}
 	}
 	return false
 }
 
-func (c *Cubin) ownerOf(name string) owner {
-	for _, p := range []string{textPrefix, ".nv.info.", ".nv.shared.", ".nv.local."} {
-		if rest, ok := strings.CutPrefix(name, p); ok {
-			if f, ok := c.byName[rest]; ok {
-				return owner{p, f}
+// isHarmless holds for what only debuggers read, and for the note that names
+// the tools with their command lines.
+func isHarmless(name string) bool {
+	name = "." + strings.TrimPrefix(strings.TrimPrefix(name, ".nv.merc."), ".")
+	return strings.HasPrefix(name, ".debug_") || strings.HasPrefix(name, ".nv_debug_") || strings.HasPrefix(name, ".nv_debug.") ||
+		name == ".note.nv.tkinfo"
+}
+
+func (c *Cubin) section(index int) []byte {
+	s := &c.image.sections[index]
+	r := newRecipe("section")
+	r.text(s.name)
+	r.number(uint64(s.typ))
+	r.number(uint64(s.flags))
+	r.number(s.align)
+	r.number(s.size)
+	if strings.HasPrefix(s.name, textPrefix) {
+		// ptxas keeps registers in the upper bits for some architectures; below is the index of a symbol.
+		r.number(uint64(s.info >> 24))
+	}
+	switch {
+	case c.attributes[index] != nil:
+		r.list(attributeSums(c.attributes[index]))
+	case s.typ == shtCallGraph:
+		r.list(c.calls(s))
+	default:
+		r.bytes(s.data)
+	}
+	r.list(c.symbolsIn(index))
+	r.list(c.relocationsOf(index))
+	return r.sum()
+}
+
+func (c *Cubin) symbolsIn(section int) [][]byte {
+	var list [][]byte
+	for _, s := range c.symbols[section] {
+		r := newRecipe("symbol")
+		r.text(s.name)
+		r.number(uint64(s.info))
+		r.number(uint64(s.other))
+		r.number(s.value)
+		r.number(s.size)
+		if section < 0 {
+			r.number(uint64(s.index))
+		}
+		list = append(list, r.sum())
+	}
+	return list
+}
+
+func (c *Cubin) relocationsOf(section int) [][]byte {
+	var list [][]byte
+	for _, rel := range c.relocations[section] {
+		r := newRecipe("relocation")
+		r.number(rel.offset)
+		r.number(uint64(rel.typ))
+		r.number(uint64(rel.addend))
+		if rel.rela {
+			r.text("addend")
+		}
+		c.reference(r, rel.symbol)
+		list = append(list, r.sum())
+	}
+	return list
+}
+
+// reference hashes what a symbol stands for: a name, and a place in a section.
+func (c *Cubin) reference(r *recipe, s *symbol) {
+	r.text(s.name)
+	r.number(uint64(elf.ST_TYPE(s.info)))
+	r.number(s.value)
+	if s.section >= 0 {
+		r.text(c.image.sections[s.section].name)
+	}
+}
+
+// calls hashes the pairs of the call graph, each of a symbol or of a number
+// that stands for none.
+func (c *Cubin) calls(s *section) [][]byte {
+	var list [][]byte
+	for d := s.data; len(d) >= 8; d = d[8:] {
+		r := newRecipe("call")
+		for _, index := range []uint32{le.Uint32(d), le.Uint32(d[4:])} {
+			if sym, err := c.image.symbol(s, index); err == nil {
+				c.reference(r, sym)
+			} else {
+				r.number(uint64(index))
 			}
-			return owner{name, -1}
 		}
+		list = append(list, r.sum())
 	}
-	if rest, ok := strings.CutPrefix(name, ".nv.constant"); ok {
-		if bank, fn, ok := strings.Cut(rest, "."); ok {
-			if f, ok := c.byName[fn]; ok {
-				return owner{".nv.constant" + bank + ".", f}
-			}
-		}
-	}
-	return owner{name, -1}
+	r := newRecipe("rest of the calls")
+	r.bytes(s.data[len(s.data)&^7:])
+	return append(list, r.sum())
 }
 
-// functionOf returns the function that a section belongs to, -1 for none.
-func (c *Cubin) functionOf(section int) int {
-	if section < 0 {
-		return -1
-	}
-	return c.owners[section].function
-}
-
-// assignObjects sorts symbols into their sections. Objects of a real file hardly overlap; many that do would make a
-// small file expensive to hash.
-func (c *Cubin) assignObjects() error {
-	m := c.image
-	c.objects = make([][]int, len(m.sections))
-	sizes := make([]uint64, len(m.sections))
-	for i := range m.symbols {
-		s := &m.symbols[i]
-		if s.section < 0 || elf.SymType(s.typ) == elf.STT_SECTION || c.functionOf(s.section) >= 0 {
-			continue
+func attributeSums(attributes []attribute) [][]byte {
+	list := make([][]byte, 0, len(attributes))
+	for _, a := range attributes {
+		r := newRecipe("attribute")
+		r.number(uint64(a.format))
+		r.number(uint64(a.id))
+		r.bytes(a.value)
+		for _, s := range a.symbols {
+			r.text(s.name)
+			r.number(uint64(elf.ST_TYPE(s.info)))
 		}
-		c.objects[s.section] = append(c.objects[s.section], i)
-		length := uint64(len(m.sections[s.section].data))
-		if sizes[s.section] += min(s.size, length); sizes[s.section] > 4*length {
-			return m.errorf("symbols of section %q overlap", m.sections[s.section].name)
-		}
+		list = append(list, r.sum())
 	}
-	for _, list := range c.objects {
-		slices.SortFunc(list, func(i, j int) int {
-			a, b := &m.symbols[i], &m.symbols[j]
-			return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.size, b.size), cmp.Compare(a.name, b.name))
-		})
-	}
-	return nil
-}
-
-// arch reads the number from e_flags, whose place moved with ABI version 8 (CUDA 13), and the letter of a
-// specific or family target from the toolkit's note, which keeps the -arch option of ptxas.
-func (m *image) arch() string {
-	number := m.flags & 0xff
-	if m.abiVersion >= 8 {
-		number = m.flags >> 8 & 0xffff
-	}
-	arch := "sm_" + strconv.Itoa(int(number))
-	for i := range m.sections {
-		s := &m.sections[i]
-		if s.name != ".note.nv.tkinfo" {
-			continue
-		}
-		_, option, _ := bytes.Cut(s.data, []byte("-arch "+arch))
-		if len(option) > 0 && (option[0] == 'a' || option[0] == 'f') {
-			return arch + string(option[:1])
-		}
-	}
-	return arch
+	return list
 }

@@ -18,12 +18,14 @@ type image struct {
 	flags      uint32
 	abiVersion byte
 	sections   []section
-	symbols    []symbol
+	tables     map[int][]symbol // by section
+	modules    Modules
 	nameBudget int
 }
 
 type section struct {
-	name       string
+	name       string // without what Modules takes out
+	raw        string // as it stands in the file
 	typ        elf.SectionType
 	flags      elf.SectionFlag
 	size       uint64
@@ -34,11 +36,23 @@ type section struct {
 
 type symbol struct {
 	name        string
-	typ         byte
+	raw         string
+	info        byte // type and binding
 	other       byte
 	section     int // -1: undefined, absolute or common
+	index       uint16
 	value, size uint64
 }
+
+// Types of sections that NVIDIA's tools make. Sections of Mercury code, which
+// sm_100 and later have beside their own, have tables of their own.
+const (
+	shtInfo          elf.SectionType = 0x70000000
+	shtCallGraph     elf.SectionType = 0x70000001
+	shtMercuryRela   elf.SectionType = 0x70000082
+	shtMercuryInfo   elf.SectionType = 0x70000083
+	shtMercurySymtab elf.SectionType = 0x70000085
+)
 
 const (
 	elfHeaderSize     = 64
@@ -50,8 +64,8 @@ const (
 
 var le = binary.LittleEndian
 
-func readImage(data []byte, name string) (*image, error) {
-	m := &image{name: name, nameBudget: 4*len(data) + 64<<10}
+func readImage(data []byte, name string, modules Modules) (*image, error) {
+	m := &image{name: name, modules: modules, tables: map[int][]symbol{}, nameBudget: 4*len(data) + 64<<10}
 	if err := m.readHeader(data); err != nil {
 		return nil, err
 	}
@@ -93,7 +107,7 @@ func (m *image) readSections(data []byte) error {
 		return m.errorf("section table (%d headers at offset %d) lies outside the file", count, offset)
 	}
 	m.sections = make([]section, count)
-	total := uint64(0)
+	total, seen := uint64(0), map[[2]uint64]bool{}
 	for i := range m.sections {
 		h := data[offset+uint64(i)*sectionHeaderSize:]
 		s := &m.sections[i]
@@ -104,8 +118,13 @@ func (m *image) readSections(data []byte) error {
 			continue
 		}
 		start := le.Uint64(h[24:])
-		// Sections of a real file do not overlap; many that do would make a small file expensive to hash.
-		if total += s.size; start > length || s.size > length-start || total > length {
+		// Two sections of a real file share their bytes or have none in common; many that overlap would make a
+		// small file expensive to hash.
+		if at := [2]uint64{start, s.size}; !seen[at] {
+			seen[at] = true
+			total += s.size
+		}
+		if start > length || s.size > length-start || total > length {
 			return m.errorf("section %d (%d bytes at offset %d) lies outside the file", i, s.size, start)
 		}
 		s.data = data[start : start+s.size : start+s.size]
@@ -135,7 +154,7 @@ func (m *image) nameSections(data []byte, offset uint64) error {
 		if err != nil {
 			return err
 		}
-		m.sections[i].name = name
+		m.sections[i].raw, m.sections[i].name = name, m.modules.normalise(name)
 	}
 	return nil
 }
@@ -157,33 +176,36 @@ func (m *image) cstring(table []byte, at uint32) (string, error) {
 }
 
 func (m *image) readSymbols() error {
+	found := false
 	for i := range m.sections {
 		s := &m.sections[i]
-		if s.typ != elf.SHT_SYMTAB {
+		if s.typ != elf.SHT_SYMTAB && s.typ != shtMercurySymtab {
 			continue
 		}
-		if m.symbols != nil {
+		if found && s.typ == elf.SHT_SYMTAB {
 			return m.errorf("two symbol tables")
 		}
+		found = found || s.typ == elf.SHT_SYMTAB
 		if int64(s.link) >= int64(len(m.sections)) {
 			return m.errorf("symbol names are in section %d of %d", s.link, len(m.sections))
 		}
-		if err := m.readSymbolTable(s.data, m.sections[s.link].data); err != nil {
+		if err := m.readSymbolTable(i, m.sections[s.link].data); err != nil {
 			return err
 		}
 	}
-	if m.symbols == nil {
+	if !found {
 		return m.errorf("no symbol table")
 	}
 	return nil
 }
 
-func (m *image) readSymbolTable(data, names []byte) error {
+func (m *image) readSymbolTable(table int, names []byte) error {
+	data := m.sections[table].data
 	if len(data)%symbolSize != 0 {
 		return m.errorf("symbol table of %d bytes, not a multiple of %d", len(data), symbolSize)
 	}
-	m.symbols = make([]symbol, len(data)/symbolSize)
-	for i := range m.symbols {
+	list := make([]symbol, len(data)/symbolSize)
+	for i := range list {
 		d := data[i*symbolSize:]
 		name, err := m.cstring(names, le.Uint32(d))
 		if err != nil {
@@ -199,10 +221,73 @@ func (m *image) readSymbolTable(data, names []byte) error {
 		} else if where >= len(m.sections) {
 			return m.errorf("symbol %d is in section %d of %d", i, where, len(m.sections))
 		}
-		m.symbols[i] = symbol{
-			name: name, typ: d[4] & 0xf, other: d[5], section: where,
+		list[i] = symbol{
+			name: m.modules.normalise(name), raw: name, info: d[4], other: d[5], section: where, index: index,
 			value: le.Uint64(d[8:]), size: le.Uint64(d[16:]),
 		}
 	}
+	m.tables[table] = list
 	return nil
+}
+
+// symbol is one of the table that a section refers to.
+func (m *image) symbol(of *section, index uint32) (*symbol, error) {
+	table := m.tables[int(of.link)]
+	if uint64(index) >= uint64(len(table)) {
+		return nil, m.errorf("section %q names symbol %d of %d", of.name, index, len(table))
+	}
+	return &table[index], nil
+}
+
+// A relocation is one entry of a section of them.
+type relocation struct {
+	offset uint64
+	typ    uint32
+	symbol *symbol
+	addend int64
+	rela   bool
+}
+
+// relocations returns the relocations by the section that they change.
+func (m *image) relocations() (map[int][]relocation, error) {
+	byTarget := map[int][]relocation{}
+	for i := range m.sections {
+		s := &m.sections[i]
+		if s.typ != elf.SHT_RELA && s.typ != elf.SHT_REL && s.typ != shtMercuryRela {
+			continue
+		}
+		if int64(s.info) >= int64(len(m.sections)) {
+			return nil, m.errorf("section %q relocates section %d of %d", s.name, s.info, len(m.sections))
+		}
+		list, err := m.readRelocations(s)
+		if err != nil {
+			return nil, err
+		}
+		byTarget[int(s.info)] = append(byTarget[int(s.info)], list...)
+	}
+	return byTarget, nil
+}
+
+func (m *image) readRelocations(s *section) ([]relocation, error) {
+	size, rela := relaSize, s.typ != elf.SHT_REL
+	if !rela {
+		size = relSize
+	}
+	if len(s.data)%size != 0 {
+		return nil, m.errorf("section %q of %d bytes, not a multiple of %d", s.name, len(s.data), size)
+	}
+	list := make([]relocation, len(s.data)/size)
+	for i := range list {
+		d := s.data[i*size:]
+		info := le.Uint64(d[8:])
+		sym, err := m.symbol(s, elf.R_SYM64(info))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = relocation{offset: le.Uint64(d), typ: elf.R_TYPE64(info), symbol: sym, rela: rela}
+		if rela {
+			list[i].addend = int64(le.Uint64(d[16:]))
+		}
+	}
+	return list, nil
 }

@@ -21,3 +21,13 @@ func (e *formatError) Error() string {
 	}
 	return e.Msg
 }
+
+// A SourceError is something in a file of the user's that gate refuses, because
+// no identity could hold what it does.
+type SourceError struct {
+	File string // as the compiler named it
+	Line int
+	Msg  string
+}
+
+func (e *SourceError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }

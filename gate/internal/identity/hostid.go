@@ -11,18 +11,31 @@ import (
 // maxSourceBytes bounds a host intermediate or a source file. The C++ headers that CUTLASS needs come to some 20 MB.
 const maxSourceBytes = 256 << 20
 
-// HostID returns the identity of the host code in nvcc's host intermediate (x.cudafe1.cpp, kept by --keep). isSystem
-// says of a file, named as the compiler named it, whether it belongs to the toolkit or the system; see SystemDirs.
+// stubSuffix ends the name of the file that holds the launch stubs; the host intermediate includes it at its end.
+const stubSuffix = ".cudafe1.stub.c"
+
+// A Unit is what nvcc leaves of one translation unit (--keep).
+type Unit struct {
+	Host []byte // x.cudafe1.cpp
+	Stub []byte // x.cudafe1.stub.c, the functions that launch kernels
+}
+
+// HostID returns the identity of a unit's host code: of every token outside the files that isSystem names, as the
+// compiler named them, and of the launch stubs.
 //
-// An intermediate without its generated end is a *formatError: half of a file never has an id.
-func HostID(r io.Reader, isSystem func(file string) bool) (string, error) {
-	data, err := readSource(r, "")
-	if err != nil {
-		return "", err
-	}
-	h := newHostHasher(data, isSystem)
+// An intermediate without its generated end is a *formatError: half of a file never has an id. What gate refuses in
+// the code is a *SourceError.
+func (u Unit) HostID(modules Modules, isSystem func(file string) bool) (string, error) {
+	h := newHostHasher(u.Host, modules, isSystem)
 	if err := h.run(); err != nil {
 		return "", err
+	}
+	h.lexer = newLexer(u.Stub)
+	if err := h.runStub(); err != nil {
+		return "", err
+	}
+	if h.placed {
+		h.recipe.bytes(h.places.sum())
 	}
 	return h.recipe.hex(), nil
 }
@@ -43,6 +56,7 @@ func readSource(r io.Reader, name string) ([]byte, error) {
 type hostHasher struct {
 	*lexer
 	recipe   *recipe
+	modules  Modules
 	isSystem func(string) bool
 	system   map[string]bool // answers of isSystem
 	unit     string          // the translation unit, as the first marker names it
@@ -50,9 +64,11 @@ type hostHasher struct {
 	skip     bool            // the file is the system's
 	closures map[string]int  // nvcc's names of closure types, in the order of appearance
 	words    []token         // of the directive being read
-	held     []token         // a line number that may stand before the file's name
-	after    int             // tokens of `"file" ,` just seen
 	closed   bool            // the generated end was seen
+	places   *recipe         // where each token stands
+	placed   bool            // the code asks where it stands
+	text     strings.Builder // of the string literals just seen, which the compiler joins
+	asm      bool            // they are an assembler's template
 }
 
 type token struct {
@@ -60,10 +76,12 @@ type token struct {
 	text []byte
 }
 
-func newHostHasher(data []byte, isSystem func(string) bool) *hostHasher {
+func newHostHasher(data []byte, modules Modules, isSystem func(string) bool) *hostHasher {
 	return &hostHasher{
 		lexer:    newLexer(data),
 		recipe:   newRecipe(hostRecipe),
+		places:   newRecipe("places"),
+		modules:  modules,
 		isSystem: isSystem,
 		system:   map[string]bool{},
 		closures: map[string]int{},
@@ -92,8 +110,25 @@ func (h *hostHasher) run() error {
 			return h.err
 		}
 	}
-	h.release()
 	return nil
+}
+
+// runStub hashes all of the launch stubs but their line markers.
+func (h *hostHasher) runStub() error {
+	h.skip = false
+	for {
+		switch k, text := h.next(); k {
+		case kindEnd:
+			return h.err
+		case kindHash:
+			h.readWords()
+			if !isMarker(h.words) {
+				h.directive()
+			}
+		default:
+			h.token(k, text)
+		}
+	}
 }
 
 // skipSystem moves to the next directive that can matter. Most lines of a system header's part are text or a marker
@@ -127,19 +162,20 @@ func (h *hostHasher) moveTo(i int) {
 	h.pos = i
 }
 
-// readDirective reads the rest of a directive's line and does what it says.
-func (h *hostHasher) readDirective() {
+func (h *hostHasher) readWords() {
 	h.words = h.words[:0]
 	for {
 		k, text := h.next()
-		if k == kindEnd {
+		if k == kindEnd || k == kindDirectiveEnd {
 			return
-		}
-		if k == kindDirectiveEnd {
-			break
 		}
 		h.words = append(h.words, token{k, text})
 	}
+}
+
+// readDirective reads the rest of a directive's line and does what it says.
+func (h *hostHasher) readDirective() {
+	h.readWords()
 	w := h.words
 	switch {
 	case isMarker(w):
@@ -151,12 +187,16 @@ func (h *hostHasher) readDirective() {
 		// What follows with -rdc=true are tables of the kernels' names.
 		h.closed = true
 	case !h.skip:
-		h.token(kindHash, nil)
-		for _, t := range w {
-			h.token(t.kind, t.text)
-		}
-		h.token(kindDirectiveEnd, nil)
+		h.directive()
 	}
+}
+
+func (h *hostHasher) directive() {
+	h.token(kindHash, nil)
+	for _, t := range h.words {
+		h.token(t.kind, t.text)
+	}
+	h.token(kindDirectiveEnd, nil)
 }
 
 func (t token) is(s string) bool { return string(t.text) == s }
@@ -259,3 +299,61 @@ func directiveWord(line []byte) string {
 	}
 	return string(line[i:end])
 }
+
+// token hashes one token of the project.
+func (h *hostHasher) token(k kind, text []byte) {
+	h.checkStrings(k, text)
+	switch {
+	case k == kindString && h.isStub(text):
+		text = []byte(stubSuffix)
+	case k == kindIdentifier:
+		h.placed = h.placed || asksForPlace(text)
+		text = h.identifier(text)
+	}
+	h.recipe.token(k, text)
+	h.places.number(uint64(h.line))
+	h.places.text(h.file)
+}
+
+// isStub recognises the name that nvcc makes of the source's, where the stubs are included.
+func (h *hostHasher) isStub(literal []byte) bool {
+	content, ok := quotedContent(literal)
+	return ok && strings.HasSuffix(h.file, stubSuffix) && string(content) == h.file
+}
+
+// asksForPlace recognises what the compiler turns into a line or a file only after this intermediate.
+func asksForPlace(name []byte) bool {
+	switch string(name) {
+	case "__builtin_LINE", "__builtin_FILE", "__builtin_COLUMN", "__builtin_source_location", "source_location":
+		return true
+	}
+	return false
+}
+
+// identifier takes the names of modules and a counter of the compiler out of a name. __T<n>, the type of a closure,
+// counts the closures of the system's headers too; each keeps a name of its own.
+func (h *hostHasher) identifier(text []byte) []byte {
+	if text[0] != '_' {
+		return text
+	}
+	if number, ok := bytes.CutPrefix(text, []byte("__T")); ok && isNumber(number) {
+		n, seen := h.closures[string(number)]
+		if !seen {
+			n = len(h.closures)
+			h.closures[string(number)] = n
+		}
+		return strconv.AppendInt([]byte("<closure>"), int64(n), 10)
+	}
+	return []byte(h.modules.normalise(string(text)))
+}
+
+func isNumber(s []byte) bool {
+	for _, c := range s {
+		if !isDigit(c) {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -25,7 +25,7 @@ type lexer struct {
 	line      int // of pos, as the line markers count
 	lineStart bool
 	directive bool
-	lenient   bool // an open quote is a character of its own, as in text that the preprocessor skips
+	lenient   bool // an open quote is no error, as in text that the preprocessor skips
 	err       error
 }
 
@@ -70,8 +70,11 @@ func (x *lexer) next() (k kind, text []byte) {
 	if c == '.' && start+1 < len(x.data) && isDigit(x.data[start+1]) {
 		return x.number(start)
 	}
-	if c == '#' && atLineStart {
+	if atLineStart && (c == '#' || c == '%' && start+1 < len(x.data) && x.data[start+1] == ':') {
 		x.pos++
+		if c == '%' { // the other spelling of #
+			x.pos++
+		}
 		x.directive = true
 		return kindHash, x.data[start:x.pos]
 	}
@@ -260,7 +263,16 @@ func (x *lexer) openQuote(start, quote int) (kind, []byte) {
 	if !x.lenient && !x.directive {
 		return x.fail("literal without an end"), nil
 	}
-	x.pos = quote + 1
+	// The compiler takes an open quote and the rest of its line for one token.
+	x.pos = quote
+	for x.pos < len(x.data) && x.data[x.pos] != '\n' {
+		if n := x.splice(x.pos); n > 0 {
+			x.pos += n
+			x.line++
+		} else {
+			x.pos++
+		}
+	}
 	return kindPunctuator, x.data[start:x.pos]
 }
 
@@ -275,7 +287,7 @@ func (x *lexer) raw(start, quote int) (kind, []byte) {
 	end = append(end, '"')
 	body := quote + 1 + open + 1
 	at := bytes.Index(x.data[body:], end)
-	if at < 0 {
+	if at < 0 || x.directive && bytes.IndexByte(x.data[body:body+at], '\n') >= 0 { // a directive ends with its line
 		return x.openQuote(start, quote)
 	}
 	x.pos = body + at + len(end)

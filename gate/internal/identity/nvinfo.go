@@ -17,7 +17,7 @@ const (
 // says nothing outside this one file.
 type attribute struct {
 	format, id byte
-	symbols    []int
+	symbols    []*symbol
 	value      []byte
 }
 
@@ -68,11 +68,11 @@ func (m *image) takeSymbols(s *section, a *attribute) error {
 		return m.errorf("section %q: attribute 0x%02x of %d bytes holds no symbol", s.name, a.id, len(a.value))
 	}
 	for range count {
-		index := le.Uint32(a.value)
-		if uint64(index) >= uint64(len(m.symbols)) {
-			return m.errorf("section %q: attribute 0x%02x names symbol %d of %d", s.name, a.id, index, len(m.symbols))
+		sym, err := m.symbol(s, le.Uint32(a.value))
+		if err != nil {
+			return err
 		}
-		a.symbols = append(a.symbols, int(index))
+		a.symbols = append(a.symbols, sym)
 		a.value = a.value[4:]
 	}
 	return nil

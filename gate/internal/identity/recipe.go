@@ -12,10 +12,10 @@ import (
 // The recipe of each kind of id. The name goes into the hash first, so that an id of another recipe, or of another
 // kind, is never equal by accident; change the number with the recipe.
 const (
-	codeRecipe    = "gate code id 1"
-	hostRecipe    = "gate host id 1"
-	sourceRecipe  = "gate source hash 1"
-	combineRecipe = "gate combined id 1"
+	codeRecipe      = "gate code id 2"
+	hostRecipe      = "gate host id 2"
+	directiveRecipe = "gate directives 2"
+	sourceRecipe    = "gate source hash 1"
 )
 
 // A recipe hashes fields, each with its length in front, so that no two lists of fields give the same bytes.
@@ -98,14 +98,12 @@ func (r *recipe) sum() []byte {
 
 func (r *recipe) hex() string { return hex.EncodeToString(r.sum()) }
 
-// Combine makes one id of several: of the cubins of one kernel, or of a source and the files it includes. The order
-// does not count; how often an id occurs does. An id made of one id is not that id.
-func Combine(ids ...string) string {
-	items := make([][]byte, len(ids))
-	for i, id := range ids {
-		items[i] = []byte(id)
+// Combine makes one id of several parts, in their order, under the name of what it identifies.
+func Combine(what string, parts ...string) string {
+	r := newRecipe("gate combined id 2")
+	r.text(what)
+	for _, p := range parts {
+		r.text(p)
 	}
-	r := newRecipe(combineRecipe)
-	r.list(items)
 	return r.hex()
 }

@@ -22,12 +22,13 @@ import (
 
 // A Kernel is one implementation of an op.
 type Kernel struct {
-	Name    string   // its folder below the kernels folder: "attention/r11_fa2_mma"
-	Dir     string   // absolute
-	File    string   // kernel.yaml, relative to the root
-	Op      *Op      //
-	Sources []string // relative to Dir
-	Include []string // folders of headers, relative to Dir
+	Name string // its folder below the kernels folder: "attention/r11_fa2_mma"
+	Dir  string // absolute
+	File string // kernel.yaml, relative to the root
+	Op   *Op    //
+	// Relative to Dir: sources, folders of headers, and what is linked.
+	Sources, Include, Objects, Libraries []string
+
 	Arch    []string // "sm_90"
 	Flags   []string // given to nvcc
 	Entries []string // patterns over names of __global__ functions; none means all
@@ -76,13 +77,15 @@ type Set struct {
 }
 
 type kernelFile struct {
-	Op      string   `yaml:"op"`
-	Sources []string `yaml:"sources"`
-	Include []string `yaml:"include"`
-	Arch    []string `yaml:"arch"`
-	Flags   []string `yaml:"flags"`
-	Entries []string `yaml:"entries"`
-	Cases   []string `yaml:"cases"`
+	Op        string   `yaml:"op"`
+	Sources   []string `yaml:"sources"`
+	Include   []string `yaml:"include"`
+	Objects   []string `yaml:"objects"`
+	Libraries []string `yaml:"libraries"`
+	Arch      []string `yaml:"arch"`
+	Flags     []string `yaml:"flags"`
+	Entries   []string `yaml:"entries"`
+	Cases     []string `yaml:"cases"`
 }
 
 type opFile struct {
@@ -326,8 +329,8 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	}
 	dir := path.Dir(file)
 	k := &Kernel{Name: strings.TrimPrefix(dir, base+"/"), File: file,
-		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Include: f.Include, Arch: f.Arch,
-		Flags: f.Flags, Entries: f.Entries, Lines: lines}
+		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Include: f.Include,
+		Objects: f.Objects, Libraries: f.Libraries, Arch: f.Arch, Flags: f.Flags, Entries: f.Entries, Lines: lines}
 	switch {
 	case f.Op == "":
 		return nil, bad("op", "", "op is missing: which computation does this kernel implement?")
@@ -345,6 +348,20 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	}
 	if err := localFiles(k.Dir, root, f.Sources); err != nil {
 		return nil, bad("sources", "", "%v", err)
+	}
+	for _, list := range []struct {
+		key, suffix string
+		files       []string
+	}{{"sources", ".cu", f.Sources}, {"objects", ".o", f.Objects}, {"libraries", ".a", f.Libraries}} {
+		for i, name := range list.files {
+			at := fmt.Sprintf("%s[%d]", list.key, i)
+			if path.Ext(name) != list.suffix {
+				return nil, bad(at, "", "%q does not end in %s, as nvcc tells files apart", name, list.suffix)
+			}
+			if err := local(k.Dir, root, name, "file", fs.FileMode.IsRegular); err != nil {
+				return nil, bad(at, "", "%v", err)
+			}
+		}
 	}
 	for i, folder := range f.Include {
 		if err := local(k.Dir, root, folder, "folder", fs.FileMode.IsDir); err != nil {

@@ -23,7 +23,7 @@ func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger,
 	p.builder.OnDone = p.count()
 	head := p.builder.Build(ctx, p.Root, p.head)
 	for _, r := range head {
-		var entry *build.EntryError
+		var entry *build.InputError
 		if errors.As(r.Err, &entry) {
 			return nil, nil, r.Err
 		}

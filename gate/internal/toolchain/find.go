@@ -39,6 +39,7 @@ func Find(ctx context.Context, o Options) (*Toolchain, error) {
 		return nil, err
 	}
 	t.HostCompiler, t.HostVersion = host.Path, host.Version
+	t.HostInclude, t.HostPrograms = o.aroundHostCompiler(ctx, cache, host.Path)
 	return t, nil
 }
 

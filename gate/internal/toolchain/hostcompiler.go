@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
@@ -64,4 +65,42 @@ func hasVersion(text string) error {
 		return errors.New("its --version names no version")
 	}
 	return nil
+}
+
+// aroundHostCompiler asks the compiler where it looks for headers and which
+// programs it runs. One that does not say has none: what it then reads counts
+// as the project's.
+func (o Options) aroundHostCompiler(ctx context.Context, cache *disk.Answers, path string) (include, programs []string) {
+	resolved, err := resolve(path)
+	if err != nil {
+		return nil, nil
+	}
+	about := func(args ...string) string {
+		text, _ := cache.Ask(strings.Join(args, " ")+" as "+filepath.Base(path), resolved, func() (string, error) {
+			return ask(ctx, command.Command{Path: path, Args: args})
+		}, func(string) error { return nil })
+		return text
+	}
+	programs = []string{resolved}
+	inside := false
+	for _, line := range strings.Split(about("-E", "-v", "-x", "c++", "/dev/null"), "\n") {
+		switch word := strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "#include <"):
+			inside = true
+		case strings.HasPrefix(line, "End of search list"):
+			inside = false
+		case inside:
+			include = append(include, filepath.Clean(word))
+		}
+	}
+	for _, name := range []string{"cc1plus", "as", "ld"} {
+		program := strings.TrimSpace(about("-print-prog-name=" + name))
+		if program != "" && !filepath.IsAbs(program) {
+			program = lookPath(program, o.env("PATH"))
+		}
+		if program != "" {
+			programs = append(programs, program)
+		}
+	}
+	return include, programs
 }

@@ -48,6 +48,11 @@ type Toolchain struct {
 	// without that nvcc takes the gcc that PATH holds at that moment.
 	HostCompiler string
 	HostVersion  string // first line of its --version
+
+	// Around the host compiler: folders that it searches for headers, and the
+	// programs that it runs.
+	HostInclude  []string
+	HostPrograms []string
 }
 
 // Fingerprint identifies everything that turns sources into code: nvcc, cicc,
