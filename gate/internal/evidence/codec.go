@@ -24,12 +24,14 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return json.Marshal(struct {
 			Missing string `json:"missing"`
 			Unit    string `json:"unit,omitempty"`
-		}{reason, v.Unit})
+			Where   string `json:"where,omitempty"`
+		}{reason, v.Unit, v.Where})
 	}
 	return json.Marshal(struct {
 		Number float64 `json:"value"`
 		Unit   string  `json:"unit,omitempty"`
-	}{v.Number, v.Unit})
+		Where  string  `json:"where,omitempty"`
+	}{v.Number, v.Unit, v.Where})
 }
 
 // UnmarshalJSON accepts a number or a reason, never both and never neither.
@@ -38,6 +40,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 		Number  *float64 `json:"value"`
 		Unit    string   `json:"unit"`
 		Missing string   `json:"missing"`
+		Where   string   `json:"where"`
 	}
 	if err := strictjson.Fields(data, &raw); err != nil {
 		return err
@@ -52,6 +55,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	default:
 		*v = Of(*raw.Number, raw.Unit)
 	}
+	v.Where = raw.Where
 	return nil
 }
 

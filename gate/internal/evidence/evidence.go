@@ -67,6 +67,7 @@ type Value struct {
 	Number  float64 `json:"value"`
 	Unit    string  `json:"unit,omitempty"`
 	Missing string  `json:"missing,omitempty"`
+	Where   string  `json:"where,omitempty"` // what it is of, where that is not what one expects
 	known   bool
 }
 

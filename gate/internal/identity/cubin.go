@@ -60,7 +60,10 @@ func ReadCubin(data []byte, name string, modules Modules) (*Cubin, error) {
 			}
 		}
 	}
-	return c, c.findFunctions()
+	if err := c.findFunctions(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // findFunctions reads what each function takes. A kernel of which nothing says

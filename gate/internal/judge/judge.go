@@ -87,6 +87,9 @@ func (j *judge) finding(q *plan.Question) verdict.Finding {
 	}
 	f = j.answer(q, f, record)
 	f.Reason = orElse(f.Reason, "not measured")
+	if head.Where != "" && f.Status != verdict.Pass {
+		f.Reason += ", in " + head.Where
+	}
 	return j.withNoise(q, f)
 }
 

@@ -3,23 +3,20 @@ package project
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/ptxas"
 )
 
-// static is the record of the compiler's report on one artifact: the worst
-// figure over the kernel's entries. A figure that one of them lacks is missing.
+// static is the record of what the compiler made of one artifact: the worst
+// figure over all of its kernels, those that entries: leaves out included. A
+// figure that one of them lacks is missing.
 func static(a *build.Artifact) (*evidence.Record, error) {
-	m, err := staticMetrics(a)
-	if err != nil {
-		return nil, err
-	}
-	return &evidence.Record{Schema: evidence.Schema, Tier: evidence.Static, Address: evidence.Address{Identity: a.Identity}, Metrics: m}, nil
-}
-
-func staticMetrics(a *build.Artifact) (evidence.Metrics, error) {
 	f, err := os.Open(a.Log)
 	if err != nil {
 		return nil, fmt.Errorf("reading the compiler's log: %w", err)
@@ -29,55 +26,185 @@ func staticMetrics(a *build.Artifact) (evidence.Metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the compiler's log: %w", err)
 	}
-	byName := map[string]*ptxas.Entry{}
-	for i := range log.Entries {
-		e := &log.Entries[i]
-		if e.Source != ptxas.SourcePtxas || e.Arch != a.Arch {
-			continue
+	m, err := worstFigures(a, log)
+	if err != nil {
+		return nil, err
+	}
+	return &evidence.Record{Schema: evidence.Schema, Tier: evidence.Static, Address: evidence.Address{Identity: a.Identity}, Metrics: m}, nil
+}
+
+// A compiled kernel is one in what runs, with the compiler's report on it.
+type compiled struct {
+	identity.Function
+	report *ptxas.Entry
+}
+
+func worstFigures(a *build.Artifact, log *ptxas.Log) (evidence.Metrics, error) {
+	kernels, err := reported(a, log)
+	if err != nil {
+		return nil, err
+	}
+	if a.Linked != nil {
+		if kernels, err = linked(a, kernels); err != nil {
+			return nil, err
 		}
-		if byName[e.Name] != nil {
-			return nil, fmt.Errorf("the compiler's log reports %s twice for %s", e.Name, e.Arch)
-		}
-		byName[e.Name] = e
 	}
 	var all evidence.Metrics
-	for _, name := range a.Entries {
-		e := byName[name]
-		if e == nil {
-			return nil, fmt.Errorf("the compiler's log has no report on %s for %s", name, a.Arch)
-		}
-		m, err := entryMetrics(e)
+	for _, k := range kernels {
+		m, err := figures(a, log, k)
 		if err != nil {
 			return nil, err
+		}
+		if slices.Contains(a.Rest, k.Name) {
+			for name, v := range m {
+				v.Where = build.Demangle(k.Name) + ", which entries: leaves out"
+				m[name] = v
+			}
 		}
 		all = worstOf(all, m)
 	}
 	return all, nil
 }
 
-func entryMetrics(e *ptxas.Entry) (evidence.Metrics, error) {
-	m := evidence.Metrics{
-		"ptxas.registers":           count(e.Registers, "registers/thread"),
-		"ptxas.registers_allocated": evidence.Absent("the compiler does not report registers", "registers/thread"),
-		"ptxas.spill_bytes":         count(e.SpillBytes().Plus(e.CalleeSpillBytes()), "byte"),
+// reported pairs the kernels of every unit with the compiler's reports, which
+// it printed in the order of the units. A report that disagrees with the code
+// is not the compiler's.
+func reported(a *build.Artifact, log *ptxas.Log) ([]compiled, error) {
+	reports := map[string][]*ptxas.Entry{}
+	for i := range log.Entries {
+		if e := &log.Entries[i]; e.Source == ptxas.SourcePtxas {
+			reports[e.Name] = append(reports[e.Name], e)
+		}
+	}
+	var kernels []compiled
+	for _, u := range a.Units {
+		for _, f := range u.Functions {
+			if !f.Entry {
+				continue
+			}
+			left := reports[f.Name]
+			if len(left) == 0 {
+				return nil, fmt.Errorf("the compiler's log has no report on %s for %s", f.Name, a.Arch)
+			}
+			reports[f.Name] = left[1:]
+			if err := agree(a, f, left[0]); err != nil {
+				return nil, err
+			}
+			kernels = append(kernels, compiled{f, left[0]})
+		}
+	}
+	for name, left := range reports {
+		if len(left) > 0 {
+			return nil, fmt.Errorf("the compiler's log reports %s more often than the code holds it", name)
+		}
+	}
+	return kernels, nil
+}
+
+// agree holds a report against the code.
+func agree(a *build.Artifact, f identity.Function, e *ptxas.Entry) error {
+	if e.Arch != a.Arch {
+		return fmt.Errorf("the compiler's log reports %s for %s, not for %s", e.Name, e.Arch, a.Arch)
+	}
+	for _, x := range []struct {
+		what string
+		log  ptxas.Count
+		code int64
+	}{
+		{"registers", e.Registers, f.Registers}, {"bytes of stack frame", e.StackBytes, f.Frame},
+		{"bytes of shared memory", e.SharedBytes, shared(a, f, a.Linked == nil)}, {"bytes of local memory", e.LocalBytes, f.Local},
+	} {
+		if !x.log.Known || x.log.N != x.code {
+			return fmt.Errorf("the compiler's log says %s %s of %s, and its code says %d: the log is not the compiler's alone", x.log, x.what, e.Name, x.code)
+		}
+	}
+	return nil
+}
+
+// reserved is what a linked kernel of sm_90 and later holds of shared memory
+// for the driver.
+const reserved = 1024
+
+func shared(a *build.Artifact, f identity.Function, final bool) int64 {
+	number, err := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(a.Arch, "sm_"), "af"))
+	if final && err == nil && number >= 90 && f.Shared >= reserved {
+		return f.Shared - reserved
+	}
+	return f.Shared
+}
+
+// linked replaces the kernels of the units by what the device linker made of
+// them: it gives them more registers and stack, for what they call elsewhere.
+func linked(a *build.Artifact, units []compiled) ([]compiled, error) {
+	var kernels []compiled
+	for _, f := range a.Linked {
+		if !f.Entry {
+			continue
+		}
+		at := slices.IndexFunc(units, func(k compiled) bool { return k.Name == f.Name })
+		if at < 0 {
+			return nil, fmt.Errorf("no unit holds %s, which the linked code does", f.Name)
+		}
+		kernels = append(kernels, compiled{f, units[at].report})
+	}
+	return kernels, nil
+}
+
+func figures(a *build.Artifact, log *ptxas.Log, k compiled) (evidence.Metrics, error) {
+	e := k.report
+	n, err := ptxas.AllocatedRegisters(a.Arch, int(k.Registers))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
+	spills := e.SpillBytes().Plus(e.CalleeSpillBytes())
+	if a.Linked != nil { // it may call what any unit holds
+		spills = e.SpillBytes()
+		for _, f := range functions(log) {
+			spills = spills.Plus(f.SpillStoreBytes).Plus(f.SpillLoadBytes)
+		}
+	}
+	return evidence.Metrics{
+		"ptxas.registers":           evidence.Of(float64(k.Registers), "registers/thread"),
+		"ptxas.registers_allocated": evidence.Of(float64(n), "registers/thread"),
+		"ptxas.spill_bytes":         count(spills, "byte"),
 		"ptxas.spill_store_bytes":   count(e.SpillStoreBytes, "byte"),
 		"ptxas.spill_load_bytes":    count(e.SpillLoadBytes, "byte"),
-		"ptxas.stack_bytes":         count(e.StackBytes, "byte"),
-		"ptxas.shared_bytes":        count(e.SharedBytes, "byte"),
+		"ptxas.stack_bytes":         stack(log, k),
+		"ptxas.shared_bytes":        evidence.Of(float64(shared(a, k.Function, true)), "byte"),
 		"ptxas.barriers":            count(e.Barriers, ""),
+	}, nil
+}
+
+// stack is what a thread takes with all that it calls, as far as the compiler
+// and the linker can tell.
+func stack(log *ptxas.Log, k compiled) evidence.Value {
+	for _, w := range log.Warnings {
+		if w.Kind == ptxas.KindStackSizeUnknown && w.Function == k.Name {
+			return evidence.Absent("the compiler cannot tell how deep the calls go", "byte")
+		}
 	}
-	if e.CumulativeStackBytes.Known && e.CumulativeStackBytes.N > e.StackBytes.N {
-		m["ptxas.stack_bytes"] = count(e.CumulativeStackBytes, "byte")
+	most := max(k.Frame, k.Stack)
+	for _, f := range slices.Concat(k.report.Callees, k.report.UnitFunctions) {
+		most = max(most, f.StackBytes.N)
 	}
-	if !e.Registers.Known {
-		return m, nil
+	if c := k.report.CumulativeStackBytes; c.Known {
+		most = max(most, c.N)
 	}
-	n, err := ptxas.AllocatedRegisters(e.Arch, int(e.Registers.N))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	return evidence.Of(float64(most), "byte")
+}
+
+// functions are the device functions of all units, each once for every unit.
+func functions(log *ptxas.Log) []ptxas.Function {
+	list, seen := slices.Clone(log.Functions), map[int]bool{}
+	for _, e := range log.Entries {
+		for _, f := range slices.Concat(e.Callees, e.UnitFunctions) {
+			if e.Source == ptxas.SourcePtxas && !seen[f.Line] {
+				seen[f.Line] = true
+				list = append(list, f)
+			}
+		}
 	}
-	m["ptxas.registers_allocated"] = evidence.Of(float64(n), "registers/thread")
-	return m, nil
+	return list
 }
 
 func count(c ptxas.Count, unit string) evidence.Value {
@@ -99,7 +226,7 @@ func worstOf(a, b evidence.Metrics) evidence.Metrics {
 		switch {
 		case !x.Known():
 			out[name] = x
-		case !y.Known() || y.Number > x.Number:
+		case !y.Known() || y.Number > x.Number || y.Number == x.Number && y.Where == "":
 			out[name] = y
 		default:
 			out[name] = x
