@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -50,12 +51,24 @@ func assembles(text string, template bool) string {
 		case ".incbin", ".include", ".macro", ".irp", ".irpc", ".rept", ".altmacro":
 			return name
 		}
-		open := strings.ReplaceAll(words[0], "%=", "")
-		if template && strings.ContainsAny(open[:min(1, len(open))], ".%{") && strings.ContainsAny(open[min(1, len(open)):], "%{|") {
+		if template && canBecomeAnother(words[0]) {
 			return words[0]
 		}
 	}
 	return ""
+}
+
+var (
+	alternatives = regexp.MustCompile(`^\{.*(\||%[A-Za-z])`)
+	replaced     = regexp.MustCompile(`^(%|\{*\..*[%{|])`)
+)
+
+// canBecomeAnother recognises words with operands or alternatives in them that
+// could end up as a directive. Device code that the host never assembles may
+// begin a line with operands in braces.
+func canBecomeAnother(word string) bool {
+	word = strings.ReplaceAll(word, "%=", "")
+	return alternatives.MatchString(word) || replaced.MatchString(word)
 }
 
 // unescape is what a string literal holds. What is odd stays as it is.

@@ -273,7 +273,7 @@ func (x *lexer) openQuote(start, quote int) (kind, []byte) {
 			x.pos++
 		}
 	}
-	return kindPunctuator, x.data[start:x.pos]
+	return kindPunctuator, bytes.TrimSuffix(x.data[start:x.pos], []byte{'\r'})
 }
 
 const maxRawDelimiter = 16
