@@ -274,7 +274,7 @@ func Decode(r io.Reader, name string) (*Verdict, error) {
 		return nil, err
 	}
 	if bytes.Count(data, []byte("{")) > maxObjects || bytes.Count(data, []byte(",")) > maxValues {
-		return nil, fmt.Errorf("%s: the JSON holds more than %d objects or %d values", path, maxObjects, maxValues)
+		return nil, fmt.Errorf("%s: the JSON holds more than %d objects or %d values", name, maxObjects, maxValues)
 	}
 	var v Verdict
 	if err := strictjson.Decode(data, maxVerdict, &v); err != nil {
