@@ -463,3 +463,22 @@ func TestUnmeasuredTestsCount(t *testing.T) {
 		}
 	}
 }
+
+// TestUnmeasuredTestsCountAgainstSessions as well: one time alone is proven
+// slower, and not as one of many.
+func TestUnmeasuredTestsCountAgainstSessions(t *testing.T) {
+	p := policyOf(t, true, []string{"{id: latency, metric: latency.typical, max_regression: 2%}"})
+	for others, want := range map[int]verdict.Status{0: verdict.Fail, 40: verdict.Inconclusive} {
+		f := change(func(_ *kernel, c *kase) {
+			c.alone, c.experiment = just(timedAt(rand.New(rand.NewSource(4)), 102_000)), fact{}
+		})
+		for i := range others {
+			f.kernels = append(f.kernels, &kernel{name: fmt.Sprintf("op/z%d", i), state: verdict.Changed, cases: []*kase{{name: "small"}}})
+		}
+		for _, k := range judged(t, p, f).Kernels {
+			if k.Name == "op/k" && k.Status != want {
+				t.Errorf("beside %d others: %s, want %s: %+v", others, k.Status, want, k.Findings)
+			}
+		}
+	}
+}
