@@ -54,7 +54,7 @@ func (p *Project) Needed(ctx context.Context) ([]evidence.Address, error) {
 	var out []evidence.Address
 	for _, r := range built {
 		var compile *build.CompileError
-		var entry *build.EntryError
+		var entry *build.InputError
 		if errors.As(r.Err, &compile) || errors.As(r.Err, &entry) {
 			continue
 		}
