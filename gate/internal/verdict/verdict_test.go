@@ -21,7 +21,7 @@ func TestExitCodes(t *testing.T) {
 		tool   bool
 		want   int
 	}{
-		{Pass, false, 0}, {Pass, true, 0}, {Warn, false, 0}, {Warn, true, 0}, {Fail, false, 1}, {Fail, true, 1},
+		{Pass, false, 0}, {Pass, true, 3}, {Warn, false, 0}, {Warn, true, 3}, {Fail, false, 1}, {Fail, true, 1},
 		{Inconclusive, false, 4}, {Inconclusive, true, 3}, {NotCompared, false, 4}, {NotCompared, true, 3}, {Status(99), false, 4}, {Status(-1), true, 3},
 	} {
 		if got := (&Verdict{Status: c.status, ToolFailure: c.tool}).ExitCode(); got != c.want {
