@@ -72,6 +72,19 @@ func (r *Repo) read(ctx context.Context, p *place, format int, in io.Reader, out
 	return call{dir: vault, repo: []string{"--git-dir=" + vault}, env: alternates, in: in, out: out, args: args}.run(ctx)
 }
 
+// Held are those of the names that a commit has.
+func (r *Repo) Held(ctx context.Context, commit string, names []string) (map[string]bool, error) {
+	held := map[string]bool{}
+	if len(names) == 0 {
+		return held, nil
+	}
+	files, err := r.list(ctx, &r.own, commit, names...)
+	for _, f := range files {
+		held[f.path] = true
+	}
+	return held, err
+}
+
 // list reads the files of a commit, or those of them that are named. A
 // submodule is one entry.
 func (r *Repo) list(ctx context.Context, p *place, commit string, names ...string) ([]file, error) {

@@ -252,6 +252,11 @@ func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName strin
 	if err != nil {
 		return err
 	}
+	notes, err := p.evidenceTouched(ctx, repo, base.Commit, changed)
+	if err != nil {
+		return err
+	}
+	p.Notes = append(p.Notes, notes...)
 	if !p.relevant(changed, policyName) {
 		p.base = p.head
 		return nil
