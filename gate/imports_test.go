@@ -39,12 +39,13 @@ var order = [][]string{
 
 // libraries that are imported in one place each.
 var libraries = map[string]string{
-	"github.com/urfave/cli/v2":          "gate",
-	"github.com/schollz/progressbar/v3": "gate",
-	"golang.org/x/term":                 "gate",
-	"github.com/google/go-github":       "github",
-	"gopkg.in/yaml.v3":                  "yamlfile",
-	"github.com/montanaflynn/stats":     "compare",
+	"github.com/urfave/cli/v2":            "gate",
+	"github.com/schollz/progressbar/v3":   "gate",
+	"golang.org/x/term":                   "gate",
+	"github.com/google/go-github":         "github",
+	"github.com/landlock-lsm/go-landlock": "command",
+	"gopkg.in/yaml.v3":                    "yamlfile",
+	"github.com/montanaflynn/stats":       "compare",
 }
 
 // A listed package is what go list says of it.

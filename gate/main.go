@@ -7,11 +7,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
@@ -23,6 +25,9 @@ func gate() int {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	endBySignal(end)
+	command.Waiting = func(process string) {
+		fmt.Fprintf(os.Stderr, "gate: waiting for %s, which was killed and has not ended\n", process)
+	}
 	return run(ctx, os.Args, stream{os.Stdout, end}, stream{os.Stderr, end})
 }
 

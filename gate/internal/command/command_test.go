@@ -27,7 +27,12 @@ func TestMain(m *testing.M) {
 	if script == "" {
 		os.Exit(m.Run())
 	}
-	shell(script, func(c *Command) { c.Lines = func(s string) { fmt.Println(s) } }).Run(context.Background())
+	shell(script, func(c *Command) {
+		c.Lines = func(s string) { fmt.Println(s) }
+		if temp := os.Getenv("COMMAND_TEST_CONFINED"); temp != "" {
+			c.Confine = &Confinement{Temp: temp}
+		}
+	}).Run(context.Background())
 }
 
 // shell is a script with limits that no test reaches.
@@ -365,20 +370,22 @@ func TestChildrenOutliveOtherThreads(t *testing.T) {
 }
 
 func TestChildrenDieWithGate(t *testing.T) {
-	gate := exec.Command(os.Args[0])
-	gate.Env = append(os.Environ(), "COMMAND_TEST_SCRIPT=echo $$; exec sleep 600")
-	out, err := gate.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	for _, confined := range []string{"", t.TempDir()} {
+		gate := exec.Command(os.Args[0])
+		gate.Env = append(os.Environ(), "COMMAND_TEST_SCRIPT=echo $$; exec sleep 600", "COMMAND_TEST_CONFINED="+confined)
+		out, err := gate.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := gate.Start(); err != nil {
+			t.Fatal(err)
+		}
+		child, err := bufio.NewReader(out).ReadString('\n')
+		gate.Process.Kill()
+		gate.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantGone(t, child)
 	}
-	if err := gate.Start(); err != nil {
-		t.Fatal(err)
-	}
-	child, err := bufio.NewReader(out).ReadString('\n')
-	gate.Process.Kill()
-	gate.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantGone(t, child)
 }

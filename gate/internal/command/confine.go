@@ -13,8 +13,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
-	kernel "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,16 +34,15 @@ type Confinement struct {
 // system are the folders that every program may read and run programs of.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store", "/sys", "/proc", "/dev"}
 
-// configurations are what Landlock can deny, by the version that the kernel has.
-var configurations = []landlock.Config{{}, landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8,
-	landlock.V9, landlock.V10, landlock.V11}
+// newest is the version of Landlock that brought the last right that gate denies.
+const newest = 10
 
 // look is what this kernel has of Landlock: its version, or why there is none.
 var look = sync.OnceValues(func() (version int, why string) {
 	if os.Getenv("GATE_CONFINE") == "off" {
 		return 0, "GATE_CONFINE is off"
 	}
-	version, err := kernel.LandlockGetABIVersion()
+	version, err := landlock.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
 		return 0, "this kernel has no Landlock (it came with 5.13), or a container's filter hides it"
@@ -53,7 +51,7 @@ var look = sync.OnceValues(func() (version int, why string) {
 	case err != nil:
 		return 0, "the kernel refuses Landlock: " + err.Error()
 	}
-	return min(version, len(configurations)-1), ""
+	return min(version, newest), ""
 })
 
 // Landlock is the version that this kernel has of what confines, or why nothing

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"unsafe"
 
-	"github.com/landlock-lsm/go-landlock/landlock"
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,11 +36,11 @@ func becomeConfined(text, path string, args []string) error {
 	if err := json.Unmarshal([]byte(text), &b); err != nil {
 		return err
 	}
-	if b.Version < 1 || b.Version >= len(configurations) {
+	if b.Version < 1 || b.Version > newest {
 		return fmt.Errorf("there is no Landlock version %d", b.Version)
 	}
 	runtime.LockOSThread() // what follows holds for the thread that becomes the program
-	if err := configurations[b.Version].Restrict(b.rules()...); err != nil {
+	if err := b.restrict(); err != nil {
 		return fmt.Errorf("confining the program: %w", err)
 	}
 	if err := filterSockets(!b.Device); err != nil {
@@ -67,19 +67,75 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &less[0])
 }
 
-func (b bounds) rules() []landlock.Rule {
-	temp, devices, processes := landlock.RWDirs(b.Temp), landlock.RWDirs("/dev"), landlock.RWDirs("/proc")
-	if b.Version >= 2 {
-		temp = temp.WithRefer() // files move between its folders
+// Rights to files. Only the GPU's driver may give orders to devices, and nobody
+// may connect to the sockets of services.
+const (
+	reads  = landlock.AccessFSExecute | landlock.AccessFSReadFile | landlock.AccessFSReadDir
+	writes = 1<<15 - 1 // all that Landlock had names for in its third version
+	ofFile = landlock.AccessFSExecute | landlock.AccessFSReadFile | landlock.AccessFSWriteFile | landlock.AccessFSTruncate
+)
+
+// denied is what a version of Landlock can deny, and denies but for rules.
+func denied(version int) (all landlock.RulesetAttr) {
+	for _, rights := range []struct {
+		since int
+		landlock.RulesetAttr
+	}{
+		{1, landlock.RulesetAttr{HandledAccessFS: landlock.AccessFSRefer - 1}},
+		{2, landlock.RulesetAttr{HandledAccessFS: landlock.AccessFSRefer}},
+		{3, landlock.RulesetAttr{HandledAccessFS: landlock.AccessFSTruncate}},
+		{4, landlock.RulesetAttr{HandledAccessNet: landlock.AccessNetBindTCP | landlock.AccessNetConnectTCP}},
+		{5, landlock.RulesetAttr{HandledAccessFS: landlock.AccessFSIoctlDev}},
+		{6, landlock.RulesetAttr{Scoped: landlock.ScopeAbstractUnixSocket | landlock.ScopeSignal}},
+		{9, landlock.RulesetAttr{HandledAccessFS: landlock.AccessFSResolveUnix}},
+		{newest, landlock.RulesetAttr{HandledAccessNet: landlock.AccessNetBindUDP | landlock.AccessNetConnectSendUDP}},
+	} {
+		if version >= rights.since {
+			all.HandledAccessFS |= rights.HandledAccessFS
+			all.HandledAccessNet |= rights.HandledAccessNet
+			all.Scoped |= rights.Scoped
+		}
 	}
-	if b.Version >= 5 {
-		devices = devices.WithIoctlDev()
+	return all
+}
+
+// restrict confines this thread alone: it becomes the program, and to stop all
+// others first takes many times as long.
+func (b bounds) restrict() error {
+	all := denied(b.Version)
+	rules, err := landlock.LandlockCreateRuleset(&all, 0)
+	if err != nil {
+		return err
 	}
-	rules := []landlock.Rule{temp, landlock.RODirs(b.Dirs...).IgnoreIfMissing(), landlock.ROFiles(b.Files...).IgnoreIfMissing(), landlock.RWFiles("/dev/null")}
+	defer syscall.Close(rules)
+	type rule struct {
+		access uint64
+		paths  []string
+	}
+	list := []rule{{writes, []string{b.Temp}}, {reads, b.Dirs}, {reads & ofFile, b.Files}, {ofFile, []string{"/dev/null"}}}
 	if b.Device {
-		rules = append(rules, devices, processes)
+		list = append(list, rule{writes | landlock.AccessFSIoctlDev, []string{"/dev"}}, rule{writes, []string{"/proc"}})
 	}
-	return rules
+	for _, r := range list {
+		for _, path := range r.paths {
+			if err := allow(rules, r.access&all.HandledAccessFS, path); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return landlock.LandlockRestrictSelf(rules, 0)
+}
+
+func allow(rules int, access uint64, path string) error {
+	fd, err := syscall.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	return landlock.LandlockAddPathBeneathRule(rules, &landlock.PathBeneathAttr{AllowedAccess: access, ParentFd: fd}, 0)
 }
 
 // filterSockets refuses what Landlock does not see: connections by multipath
