@@ -37,11 +37,8 @@ var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/lib
 // newest is the version of Landlock that brought the last right that gate denies.
 const newest = 10
 
-// look is what this kernel has of Landlock: its version, or why there is none.
+// look asks this kernel for its version of Landlock, or why there is none.
 var look = sync.OnceValues(func() (version int, why string) {
-	if os.Getenv("GATE_CONFINE") == "off" {
-		return 0, "GATE_CONFINE is off"
-	}
 	version, err := landlock.LandlockGetABIVersion()
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
@@ -56,7 +53,12 @@ var look = sync.OnceValues(func() (version int, why string) {
 
 // Landlock is the version that this kernel has of what confines, or why nothing
 // can be confined here.
-func Landlock() (version int, why string) { return look() }
+func Landlock() (version int, why string) {
+	if os.Getenv("GATE_CONFINE") == "off" {
+		return 0, "GATE_CONFINE is off"
+	}
+	return look()
+}
 
 // openings are what was left open to the children of this process, each once.
 var openings struct {
@@ -73,7 +75,7 @@ func Openings() []string {
 }
 
 func (c *Confinement) note() {
-	version, why := look()
+	version, why := Landlock()
 	const all, device = "the compiler, harness and ncu", "the harness and ncu"
 	for _, o := range []struct {
 		open bool
@@ -166,7 +168,7 @@ func (c Command) program() (cmd *exec.Cmd, said *os.File, err error) {
 		return exec.Command(path, c.Args...), nil, nil
 	}
 	c.Confine.note()
-	version, _ := look()
+	version, _ := Landlock()
 	if version == 0 {
 		return exec.Command(path, c.Args...), nil, nil
 	}
