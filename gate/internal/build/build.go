@@ -84,7 +84,8 @@ type Builder struct {
 
 	shared   string // the cache that holds this one and the temporary files
 	hashes   *hasher
-	programs string // what the toolchain's files are, hashed
+	programs string           // what the toolchain's files are, hashed
+	left     func(tmp string) // is shown what a compilation left; nil but in tests
 }
 
 // New opens the cache, which is made when it is not there.

@@ -56,6 +56,9 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err != nil {
 		return nil, userFault(k, err)
 	}
+	if b.left != nil {
+		b.left(tmp)
+	}
 	m.Command = b.portable(args, tmp)
 	if err := os.WriteFile(filepath.Join(tmp, "ptxas.log"), output, 0o644); err != nil {
 		return nil, err
