@@ -101,8 +101,8 @@ func everyFile(change func(string) string) func(*rand.Rand, *tree) bool {
 }
 
 // flags are one of each kind that the tables accept.
-var flags = []string{"-O1", "-O0", "-DUNUSED", "-DSCALE=5", "-DNDEBUG", "-UNDEBUG", "-std=c++20", "-maxrregcount=16", "-use_fast_math", "-ftz=true", "-fmad=false",
-	"-prec-div=false", "-Xptxas=-O1", "-Xptxas=-dlcm=cg", "-Xcompiler=-O1", "-Xcompiler=-DSCALE=7", "-Xcompiler=-fno-inline", "-Xcompiler=-funsigned-char",
+var flags = []string{"-O1", "-O0", "-DUNUSED", "-DSCALE=900", "-DNDEBUG", "-UNDEBUG", "-std=c++20", "-maxrregcount=16", "-use_fast_math", "-ftz=true", "-fmad=false",
+	"-prec-div=false", "-Xptxas=-O1", "-Xptxas=-dlcm=cg", "-Xcompiler=-O1", "-Xcompiler=-DSCALE=700", "-Xcompiler=-fno-inline", "-Xcompiler=-funsigned-char",
 	"-Xlinker=-O1", "-Xlinker=-Bsymbolic", "-default-stream=per-thread", "-extra-device-vectorization", "-restrict", "-G", "-extended-lambda",
 	"-no-compress", "-keep-device-functions", "-Xptxas=-maxntid=64"}
 
@@ -335,7 +335,11 @@ func shipped(t *testing.T) []tree {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, tree{name: "shipped", kernel: *k, files: map[string]string{k.Sources[0]: string(text)}})
+		header, err := os.ReadFile(filepath.Join(k.Dir, "../attention.h"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, tree{name: "shipped", kernel: *k, files: map[string]string{k.Sources[0]: string(text), "../attention.h": string(header)}})
 	}
 	return list
 }
@@ -385,8 +389,11 @@ func (w *bench) build(t *testing.T, tr tree) (built, error) {
 	r := b.Build(context.Background(), w.root, []*manifest.Kernel{&k})
 	var compile *CompileError
 	var input *InputError
-	if errors.As(r[0].Err, &compile) || errors.As(r[0].Err, &input) {
-		return out, errRefused
+	if errors.As(r[0].Err, &compile) {
+		return out, fmt.Errorf("%w: %v\n%s", errRefused, compile, compile.Output)
+	}
+	if errors.As(r[0].Err, &input) {
+		return out, fmt.Errorf("%w: %v", errRefused, input)
 	}
 	if r[0].Err != nil {
 		return out, r[0].Err
