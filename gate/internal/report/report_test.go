@@ -72,7 +72,7 @@ func manyKernels() *verdict.Verdict {
 	open := verdict.Finding{Rule: "latency", Severity: verdict.Red, Head: absent("never timed"), Reason: "never timed"}
 	slow := open
 	slow.Status, slow.Reason = verdict.Fail, "slower"
-	v := run(verdict.Fail, verdict.Counts{Kernels: 32, Failed: 1, Undecided: 31}, kernel("attention/z", verdict.Fail, slow))
+	v := run(verdict.Fail, verdict.Counts{Kernels: 32, Failed: 1, Undecided: 31, Changed: 32}, kernel("attention/z", verdict.Fail, slow))
 	v.Kernels[0].Figures = append(v.Kernels[0].Figures, verdict.CaseFigures{Case: "mission", Machine: "b200-12345678"})
 	for i := range 30 {
 		v.Kernels = append(v.Kernels, kernel(fmt.Sprintf("attention/k%02d", i), verdict.Inconclusive, open))
