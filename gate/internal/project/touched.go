@@ -11,7 +11,7 @@ import (
 )
 
 // mostNamed bounds the records that a note names.
-const mostNamed = 20
+const mostNamed = 3
 
 // evidenceTouched says which records of evidence a change adds, changes or
 // removes: they are what an unchanged kernel is judged by.
