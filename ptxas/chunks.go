@@ -27,9 +27,6 @@ func (c *chunked[T]) add() *T {
 	return &(*last)[len(*last)-1]
 }
 
-// at returns the i-th record.
-func (c *chunked[T]) at(i int) *T { return &c.chunks[i/chunkSize][i%chunkSize] }
-
 // flatten returns the records as one slice and empties the list.
 func (c *chunked[T]) flatten() []T {
 	if len(c.chunks) == 1 {
