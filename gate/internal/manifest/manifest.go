@@ -349,19 +349,8 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	if err := localFiles(k.Dir, root, f.Sources); err != nil {
 		return nil, bad("sources", "", "%v", err)
 	}
-	for _, list := range []struct {
-		key, suffix string
-		files       []string
-	}{{"sources", ".cu", f.Sources}, {"objects", ".o", f.Objects}, {"libraries", ".a", f.Libraries}} {
-		for i, name := range list.files {
-			at := fmt.Sprintf("%s[%d]", list.key, i)
-			if path.Ext(name) != list.suffix {
-				return nil, bad(at, "", "%q does not end in %s, as nvcc tells files apart", name, list.suffix)
-			}
-			if err := local(k.Dir, root, name, "file", fs.FileMode.IsRegular); err != nil {
-				return nil, bad(at, "", "%v", err)
-			}
-		}
+	if err := k.checkFiles(root, bad); err != nil {
+		return nil, err
 	}
 	for i, folder := range f.Include {
 		if err := local(k.Dir, root, folder, "folder", fs.FileMode.IsDir); err != nil {
@@ -372,6 +361,26 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		return nil, bad(fmt.Sprintf("flags[%d]", r.Index), r.Hint, "%s", r.Msg)
 	}
 	return k, k.bind(f, ops, bad)
+}
+
+// checkFiles wants each file to be of the kind that its key says, since nvcc
+// tells them apart by the ends of their names.
+func (k *Kernel) checkFiles(root string, bad func(key, hint, format string, args ...any) error) error {
+	for _, list := range []struct {
+		key, suffix string
+		files       []string
+	}{{"sources", ".cu", k.Sources}, {"objects", ".o", k.Objects}, {"libraries", ".a", k.Libraries}} {
+		for i, name := range list.files {
+			at := fmt.Sprintf("%s[%d]", list.key, i)
+			if path.Ext(name) != list.suffix {
+				return bad(at, "", "%q is not the name of a %s file", name, list.suffix)
+			}
+			if err := local(k.Dir, root, name, "file", fs.FileMode.IsRegular); err != nil {
+				return bad(at, "", "%v", err)
+			}
+		}
+	}
+	return nil
 }
 
 // bind attaches the op and the cases by name.

@@ -172,6 +172,10 @@ func TestKernelRefusals(t *testing.T) {
 		{"folder of headers outside", "op: sum", "op: sum\ninclude: [../../../..]", `1:2: "../../../.." lies outside the repository`, ""},
 		{"folder of headers that is not there", "op: sum", "op: sum\ninclude: [., inc]", `1:2: there is no folder "inc" here`, ""},
 		{"folder of headers that is a file", "op: sum", "op: sum\ninclude: [k.cu]", `1:2: there is no folder "k.cu" here`, ""},
+		{"object that is not there", "op: sum", "op: sum\nobjects: [rows.o]", `1:2: there is no file "rows.o" here`, ""},
+		{"object of another kind", "op: sum", "op: sum\nobjects: [k.cu]", `1:2: "k.cu" is not the name of a .o file`, ""},
+		{"shared library", "op: sum", "op: sum\nlibraries: [librows.so]", `1:2: "librows.so" is not the name of a .a file`, ""},
+		{"library outside", "op: sum", "op: sum\nlibraries: [../../../../librows.a]", `1:2: "../../../../librows.a" lies outside the repository`, ""},
 		{"two folders of headers in one", "op: sum", "op: sum\ninclude: ['.,/etc']", `1:2: ".,/etc" holds a comma, at which nvcc splits names`, ""},
 		{"nothing but a comment", kernelText, "# later\n", "1: is empty", ""},
 	} {
