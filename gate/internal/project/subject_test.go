@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -174,6 +175,7 @@ ptxas info    : Used 33 registers, used 0 barriers, 8 bytes cumulative stack siz
 	logged := func(word, text string) build.Result {
 		r := built(word)
 		r.Artifact.Entries, r.Artifact.Log = []string{"_Z1fv"}, filepath.Join(t.TempDir(), "ptxas.log")
+		r.Artifact.Units = []build.Unit{{Functions: []identity.Function{{Name: "_Z1fv", Entry: true, Registers: 33, Frame: 8, Stack: 8, Shared: reserved}}}}
 		if err := os.WriteFile(r.Artifact.Log, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
