@@ -13,22 +13,22 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
-// An IncludeError is an op that includes a header of somebody else's.
-type IncludeError struct {
+// An includeError is an op that includes a header of somebody else's.
+type includeError struct {
 	File   string // from the root of the repository
 	Line   int
 	Header string
 }
 
-func (e *IncludeError) Error() string {
+func (e *includeError) Error() string {
 	return fmt.Sprintf("%s:%d: %s lies outside the op's folder, so that evidence would outlive a change to it", e.File, e.Line, e.Header)
 }
 
 // ExitCode is that of a file of the user's that is invalid.
-func (e *IncludeError) ExitCode() int { return exit.Usage }
+func (e *includeError) ExitCode() int { return exit.Usage }
 
 // Hint says how the header can be judged.
-func (e *IncludeError) Hint() string {
+func (e *includeError) Hint() string {
 	return "a header that several ops share has to be copied into the folder of each"
 }
 
@@ -45,7 +45,7 @@ func opFiles(op *manifest.Op) ([]string, error) {
 		for n, line := range strings.Split(string(data), "\n") {
 			found, outside := included(op.Dir, files[i], line)
 			if outside != "" {
-				return nil, &IncludeError{File: path.Join(path.Dir(op.File), files[i]), Line: n + 1, Header: outside}
+				return nil, &includeError{File: path.Join(path.Dir(op.File), files[i]), Line: n + 1, Header: outside}
 			}
 			if found != "" && !slices.Contains(files, found) {
 				files = append(files, found)

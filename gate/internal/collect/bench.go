@@ -118,7 +118,7 @@ func choose(ctx context.Context, o Options, wants func(evidence.Machine) bool) (
 			continue
 		}
 		if fault := d.Fault(); fault != "" {
-			return nil, fmt.Errorf("%w: %s: %s", ErrDevice, d.Name, fault)
+			return nil, fmt.Errorf("%w: %s: %s", errDevice, d.Name, fault)
 		}
 		return d, nil
 	}

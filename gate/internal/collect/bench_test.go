@@ -162,7 +162,7 @@ func TestFillKeepsWhatCameBeforeAnError(t *testing.T) {
 	b, _ := fake(t, checksOf(gone))
 	b.made = made()
 	l := &evidence.Ledger{}
-	if err := b.Fill(context.Background(), step, l); !errors.Is(err, ErrDevice) {
+	if err := b.Fill(context.Background(), step, l); !errors.Is(err, errDevice) {
 		t.Errorf("%v", err)
 	}
 	got := entries(l, step.Tasks)
@@ -292,7 +292,7 @@ func TestChoose(t *testing.T) {
 			if status, hint := exit.Of(err); c.status != 0 && (status != c.status || hint != c.hint) {
 				t.Errorf("status %d, hint %q", status, hint)
 			}
-			if errors.Is(err, ErrDevice) != (c.name == "a fault") {
+			if errors.Is(err, errDevice) != (c.name == "a fault") {
 				t.Errorf("%v", err)
 			}
 		})

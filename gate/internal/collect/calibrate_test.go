@@ -122,7 +122,7 @@ func TestCalibrateTakesOutAUnitThatFails(t *testing.T) {
 	}
 
 	c, kept = fake(t, timesOf(`touch dead; `+say(configLine, fault, endLine(fault))+`exit 1`))
-	if _, err := c.calibrate(context.Background(), []unit{of("op/b", "small")}, 10); !errors.Is(err, ErrDevice) || len(*kept) != 0 {
+	if _, err := c.calibrate(context.Background(), []unit{of("op/b", "small")}, 10); !errors.Is(err, errDevice) || len(*kept) != 0 {
 		t.Errorf("a device that is gone: %v, %d kept", err, len(*kept))
 	}
 }

@@ -45,9 +45,9 @@ func (u unit) run() string { return u.name() + "@" + u.on.Name }
 // input class of one case, the CPU's reference included.
 const defaultIdle = 30 * time.Second
 
-// ErrDevice is returned when the device no longer answers: nothing that
+// errDevice is returned when the device no longer answers: nothing that
 // follows on it can be trusted.
-var ErrDevice = errors.New("the device does not answer")
+var errDevice = errors.New("the device does not answer")
 
 func (c *Bench) idle() time.Duration {
 	if c.limit > 0 {
@@ -92,7 +92,7 @@ func (c *Bench) probe(ctx context.Context) error {
 	if xid := gpu.LastXid(); xid != "" {
 		why += "; the driver's last Xid is " + xid
 	}
-	return fmt.Errorf("%w: %s", ErrDevice, why)
+	return fmt.Errorf("%w: %s", errDevice, why)
 }
 
 // harnessLimit ends a process that is never silent and never done.

@@ -124,7 +124,7 @@ func TestCheckTellsFailuresApart(t *testing.T) {
 func TestDeadDeviceIsAnError(t *testing.T) {
 	c, _ := fake(t, "touch dead; kill -SEGV $$")
 	records, err := c.checkUnits(context.Background(), []unit{of("op/k", "small")})
-	if !errors.Is(err, ErrDevice) || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Crash {
+	if !errors.Is(err, errDevice) || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Crash {
 		t.Errorf("%v, %+v", err, records)
 	}
 }

@@ -82,24 +82,24 @@ func DecideAbsolute(processes []Process, metric Summary, limit float64) Absolute
 	}
 	arm, err := SummarizeArm(processes, metric)
 	if err != nil {
-		o.Reason, o.Detail = InvalidProcess, err.Error()
+		o.Reason, o.Detail = invalidProcess, err.Error()
 		return o
 	}
 	o.Arm = arm
 	figures := fmt.Sprintf("%s %.1f ns (%.1f to %.1f) after %d processes", metric, arm.Median, arm.Low, arm.High, arm.Processes)
 	switch {
 	case !usable(limit):
-		o.Limit, o.Reason, o.Detail = 0, Undecided, fmt.Sprintf("a limit of %v ns is not a limit: %s", limit, figures)
+		o.Limit, o.Reason, o.Detail = 0, notDecided, fmt.Sprintf("a limit of %v ns is not a limit: %s", limit, figures)
 	case !arm.Bounded:
-		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("too few processes for an interval, at least 7 are needed: %s", figures)
+		o.Reason, o.Detail = tooFewPairs, fmt.Sprintf("too few processes for an interval, at least 7 are needed: %s", figures)
 	case arm.Low > limit:
-		o.Decision, o.Reason, o.Detail = Regressed, AboveTolerance, fmt.Sprintf("above the limit of %.1f ns: %s", limit, figures)
+		o.Decision, o.Reason, o.Detail = Regressed, aboveTolerance, fmt.Sprintf("above the limit of %.1f ns: %s", limit, figures)
 	case arm.Low == arm.High:
-		o.Reason, o.Detail = ZeroVariance, fmt.Sprintf("all inner processes gave the same time: %s", figures)
+		o.Reason, o.Detail = zeroVariance, fmt.Sprintf("all inner processes gave the same time: %s", figures)
 	case arm.High < limit:
-		o.Decision, o.Reason, o.Detail = Pass, BelowDetect, fmt.Sprintf("below the limit of %.1f ns: %s", limit, figures)
+		o.Decision, o.Reason, o.Detail = Pass, belowDetect, fmt.Sprintf("below the limit of %.1f ns: %s", limit, figures)
 	default:
-		o.Reason, o.Detail = Undecided, fmt.Sprintf("the interval holds the limit of %.1f ns: %s", limit, figures)
+		o.Reason, o.Detail = notDecided, fmt.Sprintf("the interval holds the limit of %.1f ns: %s", limit, figures)
 	}
 	return o
 }

@@ -25,20 +25,20 @@ func TestDecideAbsolute(t *testing.T) {
 		verdict   Decision
 		reason    Reason
 	}{
-		{"below", twelve, Typical, 112, Pass, BelowDetect},
-		{"at the interval's end", twelve, Typical, 111, Inconclusive, Undecided},
-		{"inside, below the median", twelve, Typical, 104, Inconclusive, Undecided},
-		{"inside", twelve, Typical, 106.5, Inconclusive, Undecided},
-		{"above", twelve, Typical, 101.5, Regressed, AboveTolerance},
-		{"the other metric", twelve, Mean, 112, Regressed, AboveTolerance},
-		{"six processes", twelve[:6], Typical, 1e6, Inconclusive, TooFewPairs},
-		{"six processes above", twelve[:6], Typical, 1, Inconclusive, TooFewPairs},
-		{"none", nil, Typical, 1e6, Inconclusive, NotMeasured},
-		{"NaN", processesOf(1, 2, 3, math.NaN(), 5, 6, 7, 8), Typical, 1e6, Inconclusive, InvalidProcess},
-		{"constant", processesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 1e6, Inconclusive, ZeroVariance},
-		{"constant above", processesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 4, Regressed, AboveTolerance},
-		{"limit NaN", twelve, Typical, math.NaN(), Inconclusive, Undecided},
-		{"limit 0", twelve, Typical, 0, Inconclusive, Undecided},
+		{"below", twelve, Typical, 112, Pass, belowDetect},
+		{"at the interval's end", twelve, Typical, 111, Inconclusive, notDecided},
+		{"inside, below the median", twelve, Typical, 104, Inconclusive, notDecided},
+		{"inside", twelve, Typical, 106.5, Inconclusive, notDecided},
+		{"above", twelve, Typical, 101.5, Regressed, aboveTolerance},
+		{"the other metric", twelve, Mean, 112, Regressed, aboveTolerance},
+		{"six processes", twelve[:6], Typical, 1e6, Inconclusive, tooFewPairs},
+		{"six processes above", twelve[:6], Typical, 1, Inconclusive, tooFewPairs},
+		{"none", nil, Typical, 1e6, Inconclusive, notMeasured},
+		{"NaN", processesOf(1, 2, 3, math.NaN(), 5, 6, 7, 8), Typical, 1e6, Inconclusive, invalidProcess},
+		{"constant", processesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 1e6, Inconclusive, zeroVariance},
+		{"constant above", processesOf(5, 5, 5, 5, 5, 5, 5, 5), Typical, 4, Regressed, aboveTolerance},
+		{"limit NaN", twelve, Typical, math.NaN(), Inconclusive, notDecided},
+		{"limit 0", twelve, Typical, 0, Inconclusive, notDecided},
 	} {
 		o := DecideAbsolute(c.processes, c.metric, c.limit)
 		if o.Decision != c.verdict || o.Reason != c.reason || o.Detail == "" {

@@ -137,22 +137,22 @@ func (o Outcome) detail(plan Plan) string {
 		need = fmt.Sprintf("; about %d pairs would decide", o.NeedPairs)
 	}
 	switch o.Reason {
-	case NotMeasured:
+	case notMeasured:
 		return "no round was measured" + need
-	case TooFewPairs:
+	case tooFewPairs:
 		return fmt.Sprintf("%d pairs cannot decide among %d tests: %s%s", o.Pairs, o.Tests, o.figures(), need)
-	case ZeroVariance:
+	case zeroVariance:
 		return fmt.Sprintf("one arm gave the same time in all %d processes, so the timer is too coarse or nothing was measured: %s", o.Pairs, o.figures())
-	case Collapse:
+	case suspectCollapse:
 		return fmt.Sprintf("at least %.0f %% faster without an explanation, which is how a kernel looks that does nothing: %s", -100*collapseBelow, o.figures())
-	case AboveTolerance:
+	case aboveTolerance:
 		if o.Limits.Reference {
 			return fmt.Sprintf("above the limit of %s the reference's time: %s", o.effect(o.Limits.Tolerance), o.figures())
 		}
 		return fmt.Sprintf("slower than the tolerance of %s: %s", percent(o.Limits.Tolerance), o.figures())
-	case BelowDetect:
+	case belowDetect:
 		return fmt.Sprintf("proven below %s: %s", o.effect(o.Limits.Detect), o.figures())
-	case Faster:
+	case provenFaster:
 		return fmt.Sprintf("faster by more than %s: %s", percent(o.Limits.Tolerance), o.figures())
 	}
 	if o.Pairs >= plan.lastPairs() {

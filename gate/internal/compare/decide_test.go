@@ -62,11 +62,11 @@ func TestDecideThreeRounds(t *testing.T) {
 		verdict Decision
 		reason  Reason
 	}{
-		{"unchanged", 0, Pass, BelowDetect},
-		{"slower", 0.02, Regressed, AboveTolerance},
-		{"much slower", 9, Regressed, AboveTolerance},
-		{"faster", -0.05, Improved, Faster},
-		{"collapsed", -0.95, Inconclusive, Collapse},
+		{"unchanged", 0, Pass, belowDetect},
+		{"slower", 0.02, Regressed, aboveTolerance},
+		{"much slower", 9, Regressed, aboveTolerance},
+		{"faster", -0.05, Improved, provenFaster},
+		{"collapsed", -0.95, Inconclusive, suspectCollapse},
 	} {
 		e := Series{Limits: standard(t), Rounds: normalRounds(rng, 3, 0.002, c.effect)}
 		o := decideOne(t, e, fixed(t, 3))

@@ -21,21 +21,21 @@ type Reason uint8
 
 // The reasons.
 const (
-	NotMeasured    Reason = iota // no round
-	TooFewPairs                  // no look was reached, or none that can decide among so many tests
-	InvalidProcess               // a time is missing, not finite, zero or negative
-	ZeroVariance                 // an arm gave one value only: a coarse timer, or nothing was measured
-	Collapse                     // at least 90 % faster and nobody has explained it
-	Undecided                    // measured, and neither limit is proven
-	AboveTolerance
-	BelowDetect
-	Faster
+	notMeasured     Reason = iota // no round
+	tooFewPairs                   // no look was reached, or none that can decide among so many tests
+	invalidProcess                // a time is missing, not finite, zero or negative
+	zeroVariance                  // an arm gave one value only: a coarse timer, or nothing was measured
+	suspectCollapse               // at least 90 % faster and nobody has explained it
+	notDecided                    // measured, and neither limit is proven
+	aboveTolerance
+	belowDetect
+	provenFaster
 )
 
 var reasonNames = map[Reason]string{
-	NotMeasured: "not-measured", TooFewPairs: "too-few-pairs", InvalidProcess: "invalid-process",
-	ZeroVariance: "zero-variance", Collapse: "collapse", Undecided: "undecided",
-	AboveTolerance: "above-tolerance", BelowDetect: "below-detect", Faster: "faster",
+	notMeasured: "not-measured", tooFewPairs: "too-few-pairs", invalidProcess: "invalid-process",
+	zeroVariance: "zero-variance", suspectCollapse: "collapse", notDecided: "undecided",
+	aboveTolerance: "above-tolerance", belowDetect: "below-detect", provenFaster: "faster",
 }
 
 // String returns the code as a word.

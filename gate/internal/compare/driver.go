@@ -91,7 +91,7 @@ func (d *Driver) NextRound(random io.Reader) (Step, bool, error) {
 	}
 	step := Step{Number: d.next, Attempt: d.attempt, Experiments: slices.Clone(d.open)}
 	var err error
-	if step.Order, err = NewOrder(random); err != nil {
+	if step.Order, err = newOrder(random); err != nil {
 		return Step{}, false, err
 	}
 	if err := shuffle(random, step.Experiments); err != nil {

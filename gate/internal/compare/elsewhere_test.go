@@ -39,7 +39,7 @@ func TestP99(t *testing.T) {
 	rng := rand.New(rand.NewPCG(92, 0))
 	rounds := normalRounds(rng, 3, 0.001, 0)
 	e := Series{Limits: standard(t), Rounds: rounds, Summaries: []Summary{P99}}
-	if o := decideOne(t, e, fixed(t, 3)); o.Reason != InvalidProcess || o.Decision != Inconclusive {
+	if o := decideOne(t, e, fixed(t, 3)); o.Reason != invalidProcess || o.Decision != Inconclusive {
 		t.Errorf("processes without a p99: %+v", o)
 	}
 	for i := range rounds {

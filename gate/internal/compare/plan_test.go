@@ -97,7 +97,7 @@ func TestHolmAndBenjaminiHochberg(t *testing.T) {
 }
 
 func TestZeroValuesAreNoEvidence(t *testing.T) {
-	if Decision(0) != Inconclusive || Reason(0) != NotMeasured {
+	if Decision(0) != Inconclusive || Reason(0) != notMeasured {
 		t.Error("a zero value is evidence")
 	}
 }

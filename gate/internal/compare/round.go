@@ -33,10 +33,10 @@ func (a Arm) String() string { return nameOf(armNames, a) }
 // An Order says which arm each of the eight processes of a round runs, in time.
 type Order [roundSize]Arm
 
-// NewOrder draws one of the 70 orders, each with the same probability. The
+// newOrder draws one of the 70 orders, each with the same probability. The
 // exactness of the test rests on this draw: pass crypto/rand.Reader, and log
 // the order before the first process. The error is the reader's.
-func NewOrder(random io.Reader) (Order, error) {
+func newOrder(random io.Reader) (Order, error) {
 	i, err := uniform(random, orders)
 	if err != nil {
 		return Order{}, fmt.Errorf("draw the order of a round: %w", err)

@@ -43,7 +43,7 @@ func TestOrders(t *testing.T) {
 	const draws = 70_000
 	rng, counts := rand.New(rand.NewPCG(66, 0)), map[Order]int{}
 	for range draws {
-		o, err := NewOrder(reader{rng})
+		o, err := newOrder(reader{rng})
 		if err != nil {
 			t.Fatal(err)
 		}

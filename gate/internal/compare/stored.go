@@ -120,7 +120,7 @@ func (k Stored) outcome() StoredOutcome {
 	}
 	for i, s := range append(slices.Clone(k.History), k.Now) {
 		if err := s.valid(); err != nil {
-			o.Reason, o.Detail = InvalidProcess, fmt.Sprintf("session %d: %v", i, err)
+			o.Reason, o.Detail = invalidProcess, fmt.Sprintf("session %d: %v", i, err)
 			return o
 		}
 	}
@@ -221,16 +221,16 @@ func (o *StoredOutcome) judge(red, beta float64) {
 	figures := fmt.Sprintf("%s against %d sessions", strings.Join(parts, ", "), o.Sessions)
 	switch {
 	case o.Advisory:
-		o.Reason, o.Detail = TooFewPairs, fmt.Sprintf("%s; fewer than %d sessions are advice only", figures, fewestSessions)
+		o.Reason, o.Detail = tooFewPairs, fmt.Sprintf("%s; fewer than %d sessions are advice only", figures, fewestSessions)
 	case regressed:
-		o.Decision, o.Reason, o.Detail = Regressed, AboveTolerance, "slower than the sessions before: "+figures
+		o.Decision, o.Reason, o.Detail = Regressed, aboveTolerance, "slower than the sessions before: "+figures
 	case collapsed:
-		o.Reason, o.Detail = Collapse, "at least 90 % faster without an explanation: "+figures
+		o.Reason, o.Detail = suspectCollapse, "at least 90 % faster without an explanation: "+figures
 	case !known:
-		o.Reason, o.Detail = ZeroVariance, figures+"; all sessions gave the same time"
+		o.Reason, o.Detail = zeroVariance, figures+"; all sessions gave the same time"
 	case passed:
-		o.Decision, o.Reason, o.Detail = Pass, BelowDetect, "proven below the effect to be found: "+figures
+		o.Decision, o.Reason, o.Detail = Pass, belowDetect, "proven below the effect to be found: "+figures
 	default:
-		o.Reason, o.Detail = Undecided, figures+"; measure base and head together to decide"
+		o.Reason, o.Detail = notDecided, figures+"; measure base and head together to decide"
 	}
 }

@@ -120,31 +120,31 @@ func decided(tests []test, threshold, beta float64) Decision {
 func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) {
 	switch {
 	case t.invalid != nil:
-		return Inconclusive, InvalidProcess
+		return Inconclusive, invalidProcess
 	case len(t.experiment.Rounds) == 0:
-		return Inconclusive, NotMeasured
+		return Inconclusive, notMeasured
 	}
 	v := decided(t.tests, threshold, plan.Beta)
 	if v == Regressed {
-		return Regressed, AboveTolerance
+		return Regressed, aboveTolerance
 	}
 	for _, one := range t.tests {
 		if one.collapsed && !t.experiment.Explained {
-			return Inconclusive, Collapse
+			return Inconclusive, suspectCollapse
 		}
 		if one.constant {
-			return Inconclusive, ZeroVariance
+			return Inconclusive, zeroVariance
 		}
 	}
 	switch {
 	case v == Pass && t.improvedP() <= faster:
-		return Improved, Faster
+		return Improved, provenFaster
 	case v == Pass:
-		return Pass, BelowDetect
+		return Pass, belowDetect
 	case !canReject(t.looks, threshold):
-		return Inconclusive, TooFewPairs
+		return Inconclusive, tooFewPairs
 	}
-	return Inconclusive, Undecided
+	return Inconclusive, notDecided
 }
 
 // improvedP is the p value of "every gated metric is faster by more than the

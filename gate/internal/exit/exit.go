@@ -15,7 +15,7 @@ const (
 	Usage        = 2 // usage, or a file of the user's is invalid
 	Tool         = 3 // a tool failed
 	Inconclusive = 4 // evidence is missing or too weak to decide
-	Interrupted  = 130
+	interrupted  = 130
 	Unread       = 141 // who reads the output went away
 )
 
@@ -84,7 +84,7 @@ func Of(err error) (status int, hint string) {
 	case errors.As(err, &signal): // what a tool did then is its consequence
 		return signal.ExitCode(), ""
 	case errors.Is(err, context.Canceled): // what a tool did then is its consequence
-		return Interrupted, ""
+		return interrupted, ""
 	case errors.As(err, &known):
 		return known.ExitCode(), known.Hint()
 	}

@@ -32,9 +32,9 @@ func TestOf(t *testing.T) {
 		{"of a tool", &Error{Status: Tool, Err: io.EOF, Advice: "again"}, Tool, "again"},
 		{"that does not say", io.EOF, Tool, ""},
 		{"a child's status", fmt.Errorf("git: %w", child), Tool, ""},
-		{"interrupted", fmt.Errorf("checking: %w", context.Canceled), Interrupted, ""},
-		{"interrupted, and the file may be kept", errors.Join(context.Canceled, io.EOF), Interrupted, ""},
-		{"a tool that was interrupted", &Error{Status: Tool, Err: context.Canceled, Advice: "install it"}, Interrupted, ""},
+		{"interrupted", fmt.Errorf("checking: %w", context.Canceled), interrupted, ""},
+		{"interrupted, and the file may be kept", errors.Join(context.Canceled, io.EOF), interrupted, ""},
+		{"a tool that was interrupted", &Error{Status: Tool, Err: context.Canceled, Advice: "install it"}, interrupted, ""},
 		{"out of time", context.DeadlineExceeded, Tool, ""},
 	} {
 		if got, hint := Of(c.err); got != c.want || hint != c.hint {

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
 // A file is one entry of a commit: a blob, or the commit of a submodule.
@@ -48,7 +48,7 @@ func (r *Repo) vault(ctx context.Context, format int) (string, error) {
 	if _, err := os.Stat(head); err == nil {
 		return dir, os.Chtimes(dir, time.Time{}, time.Now()) // in use, so that it is not swept
 	}
-	lock, err := r.lock(ctx, (*flock.Flock).TryLockContext)
+	lock, err := r.lock(ctx, "lock", disk.Lock)
 	if err != nil {
 		return "", err
 	}
@@ -219,11 +219,11 @@ func (r *Repo) fetch(ctx context.Context, p *place, ids []string, more ...string
 	if err != nil {
 		return err
 	}
-	lock := flock.New(filepath.Join(r.shelf(), "fetch.lock"))
-	defer lock.Close()
-	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
-		return fmt.Errorf("waiting for another fetch: %w", err)
+	lock, err := r.lock(ctx, "fetch.lock", disk.Lock)
+	if err != nil {
+		return err
 	}
+	defer lock.Close()
 	os.Remove(filepath.Join(vault, "shallow.lock")) // of a fetch that was killed, since the lock is ours
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--stdin"}, more...)
 	return call{

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/kernelgate/gate/gate/internal/disk"
 )
 
@@ -42,7 +40,7 @@ func (r *Repo) Tree(ctx context.Context, commit string) (Tree, error) {
 		return Tree{}, fmt.Errorf("reading the base: %w", err)
 	}
 	t := Tree{filepath.Join(r.shelf(), treeName(commit, gaps)), gaps}
-	lock, err := r.lock(ctx, (*flock.Flock).TryRLockContext)
+	lock, err := r.lock(ctx, "lock", disk.LockShared)
 	if err != nil {
 		return Tree{}, err
 	}
@@ -51,7 +49,7 @@ func (r *Repo) Tree(ctx context.Context, commit string) (Tree, error) {
 		return t, os.Chtimes(t.Dir, time.Time{}, time.Now())
 	}
 	lock.Close()
-	if lock, err = r.lock(ctx, (*flock.Flock).TryLockContext); err != nil {
+	if lock, err = r.lock(ctx, "lock", disk.Lock); err != nil {
 		return Tree{}, err
 	}
 	sweep(r.shelf(), t.Dir)
@@ -68,15 +66,19 @@ func (r *Repo) Tree(ctx context.Context, commit string) (Tree, error) {
 }
 
 // lock guards the shelf: shared while a tree is looked at, exclusive while
-// something is made or removed. It ends with the process.
-func (r *Repo) lock(ctx context.Context, try func(*flock.Flock, context.Context, time.Duration) (bool, error)) (*flock.Flock, error) {
-	err := os.MkdirAll(r.shelf(), 0o755)
-	lock := flock.New(filepath.Join(r.shelf(), "lock"))
-	if err == nil {
-		_, err = try(lock, ctx, 20*time.Millisecond)
+// something is made or removed. It ends when the file is closed, or with the
+// process.
+func (r *Repo) lock(ctx context.Context, name string, take func(context.Context, *os.File) error) (*os.File, error) {
+	if err := os.MkdirAll(r.shelf(), 0o755); err != nil {
+		return nil, fmt.Errorf("locking the bases in the cache: %w", err)
 	}
+	lock, err := disk.OpenLock(filepath.Join(r.shelf(), name), 0o644)
 	if err != nil {
-		return lock, fmt.Errorf("locking the bases in the cache: %w", err)
+		return nil, fmt.Errorf("locking the bases in the cache: %w", err)
+	}
+	if err := take(ctx, lock); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("locking the bases in the cache: %w", err)
 	}
 	return lock, nil
 }

@@ -27,7 +27,7 @@ const (
 // code. Against is the kernel in the base's place of an experiment.
 func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) error {
 	err := s.Write.Put(r, raw)
-	if errors.Is(err, ErrStands) {
+	if errors.Is(err, errStands) {
 		s.note(fmt.Sprintf("the %s of %s on %s was not stored: %v", r.Tier, r.Provenance.Kernel, r.Address.Case, err))
 		err = nil
 	}
@@ -56,7 +56,7 @@ func (s *Shelf) addSession(run evidence.Provenance, at evidence.Address, samples
 	k := evidence.Key{Tier: evidence.Sessions, At: at}
 	err = s.Write.write(k, func(history *evidence.Record) (*evidence.Record, map[string][]byte, error) {
 		if history == nil {
-			if _, err := s.Write.Get(k); !errors.Is(err, ErrNotFound) {
+			if _, err := s.Write.Get(k); !errors.Is(err, errNotFound) {
 				s.note("times were not added to a history: " + fmt.Sprint(err))
 				return nil, nil, nil
 			}

@@ -45,7 +45,7 @@ func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 	if r := s.got[k]; r != nil {
 		return r, nil
 	}
-	first := error(ErrNotFound)
+	first := error(errNotFound)
 	var found *evidence.Record
 	for _, from := range s.Read {
 		r, err := from.Get(k)
@@ -54,9 +54,9 @@ func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 			found = r
 		case err == nil:
 			found = join(found, r)
-		case !errors.Is(err, ErrNotFound):
+		case !errors.Is(err, errNotFound):
 			s.note("a recorded piece of evidence is refused: " + err.Error())
-			if errors.Is(first, ErrNotFound) {
+			if errors.Is(first, errNotFound) {
 				first = err
 			}
 		}
@@ -128,7 +128,7 @@ func (s *Shelf) Load(needs []*evidence.Need, into *evidence.Ledger) {
 		switch {
 		case err == nil:
 			into.Put(r, evidence.Reused)
-		case !errors.Is(err, ErrNotFound):
+		case !errors.Is(err, errNotFound):
 			into.Refuse(n.Key, err.Error())
 		}
 	}

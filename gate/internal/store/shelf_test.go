@@ -218,7 +218,7 @@ func TestMachinesOfBothStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Read = append(s.Read, Open(file))
-	if _, err := s.Machines(); err == nil || errors.Is(err, ErrNotFound) {
+	if _, err := s.Machines(); err == nil || errors.Is(err, errNotFound) {
 		t.Errorf("a store that cannot be listed: %v", err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
-// ErrNotFound is returned where there is no record at an address.
-var ErrNotFound = errors.New("no evidence is recorded")
+// errNotFound is returned where there is no record at an address.
+var errNotFound = errors.New("no evidence is recorded")
 
 // A Store is a directory of records.
 type Store struct {
@@ -69,7 +69,7 @@ func (s *Store) Get(k evidence.Key) (*evidence.Record, error) {
 	for {
 		data, err := disk.ReadFile(path, evidence.MaxRecord)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, ErrNotFound
+			return nil, errNotFound
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading evidence: %w", err)

@@ -70,7 +70,7 @@ func files(t *testing.T, dir string) map[string]string {
 func TestRoundTrip(t *testing.T) {
 	s := Open(filepath.Join(t.TempDir(), "not", "yet"))
 	a, base := address(nil), address(func(a *evidence.Address) { a.Code = strings.Repeat("0d", 32) })
-	if _, err := s.Get(evidence.Key{Tier: evidence.Correctness, At: a}); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Get(evidence.Key{Tier: evidence.Correctness, At: a}); !errors.Is(err, errNotFound) {
 		t.Fatalf("an empty store: %v", err)
 	}
 	log := []byte(strings.Repeat("a line\n", 1000))
@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("metrics %+v", got.Metrics)
 		}
 	}
-	if _, err := s.Get(key(evidence.Profile, a, nil)); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Get(key(evidence.Profile, a, nil)); !errors.Is(err, errNotFound) {
 		t.Errorf("another tier: %v", err)
 	}
 	got, _ := s.Get(evidence.Key{Tier: evidence.Correctness, At: a})
@@ -154,7 +154,7 @@ func TestEveryPartOfTheAddressCounts(t *testing.T) {
 		"harness": func(a *evidence.Address) { a.Harness = strings.Repeat("0d", 32) },
 		"machine": func(a *evidence.Address) { a.Machine = "h100-01020304" },
 	} {
-		if _, err := s.Get(key(evidence.Correctness, address(change), nil)); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Get(key(evidence.Correctness, address(change), nil)); !errors.Is(err, errNotFound) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestEveryPartOfTheAddressCounts(t *testing.T) {
 		"harness": func(a *evidence.Address) { a.Harness = a.Harness[:40] + strings.Repeat("0d", 12) },
 	} {
 		_, err := s.Get(key(evidence.Correctness, address(change), nil))
-		if err == nil || errors.Is(err, ErrNotFound) || !strings.HasSuffix(err.Error(), "the record is of another code, case, machine or harness than its place says") {
+		if err == nil || errors.Is(err, errNotFound) || !strings.HasSuffix(err.Error(), "the record is of another code, case, machine or harness than its place says") {
 			t.Errorf("another %s of the same abbreviation: %v", name, err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestHostileAddresses(t *testing.T) {
 		"backslash":       func(a *evidence.Address) { a.Case = `x\..\y` },
 	} {
 		a := address(change)
-		if _, err := s.Get(evidence.Key{Tier: evidence.Correctness, At: a}); err == nil || errors.Is(err, ErrNotFound) {
+		if _, err := s.Get(evidence.Key{Tier: evidence.Correctness, At: a}); err == nil || errors.Is(err, errNotFound) {
 			t.Errorf("%s: get gives %v", name, err)
 		}
 		if err := s.Put(record(evidence.Correctness, a, nil), nil); err == nil {
@@ -284,7 +284,7 @@ func TestDamageIsAnErrorAndNotAbsence(t *testing.T) {
 			put(t, s, record(evidence.Correctness, address(nil), nil), nil)
 			c.damage(t, plainPath(t, s))
 			r, err := s.Get(key(evidence.Correctness, address(nil), nil))
-			if err == nil || errors.Is(err, ErrNotFound) || r != nil || !strings.HasSuffix(err.Error(), c.want) {
+			if err == nil || errors.Is(err, errNotFound) || r != nil || !strings.HasSuffix(err.Error(), c.want) {
 				t.Errorf("get gives %v, want an error that ends in %q", err, c.want)
 			}
 		})
@@ -412,7 +412,7 @@ func TestPutFailsWhereNothingCanBeWritten(t *testing.T) {
 	if err := s.Put(record(evidence.Correctness, address(nil), nil), nil); err == nil || !strings.HasPrefix(err.Error(), "storing evidence: ") {
 		t.Errorf("put: %v", err)
 	}
-	if _, err := s.Get(key(evidence.Correctness, address(nil), nil)); err == nil || errors.Is(err, ErrNotFound) {
+	if _, err := s.Get(key(evidence.Correctness, address(nil), nil)); err == nil || errors.Is(err, errNotFound) {
 		t.Errorf("get: %v", err)
 	}
 	if _, err := Open(file).Machines(); err == nil {

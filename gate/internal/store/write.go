@@ -22,9 +22,9 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
-// ErrStands is returned where a record is not written because a better one has
+// errStands is returned where a record is not written because a better one has
 // the same key.
-var ErrStands = errors.New("a newer or more complete record stands there")
+var errStands = errors.New("a newer or more complete record stands there")
 
 // lockWait is far above the time that writing one record takes.
 const lockWait = time.Minute
@@ -37,12 +37,12 @@ func (s *Store) Put(r *evidence.Record, raw map[string][]byte) error {
 	if err == nil {
 		err = s.write(r.Key(), func(old *evidence.Record) (*evidence.Record, map[string][]byte, error) {
 			if old != nil && better(old, r) == old {
-				return nil, nil, ErrStands
+				return nil, nil, errStands
 			}
 			return r, packed, nil
 		})
 	}
-	if err != nil && !errors.Is(err, ErrStands) {
+	if err != nil && !errors.Is(err, errStands) {
 		return fmt.Errorf("storing evidence: %w", err)
 	}
 	return err

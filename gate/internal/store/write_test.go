@@ -65,7 +65,7 @@ func TestWhatReplacesARecord(t *testing.T) {
 		if !c.replaces {
 			want = c.old
 		}
-		if got, e := s.Get(c.old.Key()); (err == nil) != c.replaces || !c.replaces && !errors.Is(err, ErrStands) || e != nil || got.Raw[0] != want.Raw[0] {
+		if got, e := s.Get(c.old.Key()); (err == nil) != c.replaces || !c.replaces && !errors.Is(err, errStands) || e != nil || got.Raw[0] != want.Raw[0] {
 			t.Errorf("%s: put %v, get %v, %v", c.name, err, got, e)
 		}
 		if c.replaces && len(files(t, s.Dir())) != 3 {
@@ -179,7 +179,7 @@ func TestShareCopiesWhatIsLacking(t *testing.T) {
 	if r, err := shared.Get(needs[1].Key); err != nil || r.Provenance.Recorded != "2026-11-20T10:00:00Z" {
 		t.Errorf("a record that stood was replaced: %v", err)
 	}
-	if _, err := shared.Get(needs[2].Key); !errors.Is(err, ErrNotFound) {
+	if _, err := shared.Get(needs[2].Key); !errors.Is(err, errNotFound) {
 		t.Errorf("the damaged record: %v", err)
 	}
 }
@@ -301,7 +301,7 @@ func TestKilledWriters(t *testing.T) {
 	read := func() {
 		for i := range killCases {
 			for _, tier := range []evidence.Tier{evidence.Latency, evidence.Sessions} {
-				if _, err := reader.Get(key(tier, killCase(i), nil)); err != nil && !errors.Is(err, ErrNotFound) {
+				if _, err := reader.Get(key(tier, killCase(i), nil)); err != nil && !errors.Is(err, errNotFound) {
 					t.Error(err)
 				}
 			}

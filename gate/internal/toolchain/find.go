@@ -90,24 +90,24 @@ func (o Options) findCompiler(ctx context.Context, cache *disk.Answers) (*Toolch
 	if o.NVCC != "" {
 		path := o.lookNamed(o.NVCC)
 		if path == "" {
-			return nil, &UnusableError{What: "nvcc", Source: SourceFlag, Path: o.NVCC, Err: errNotOnPath}
+			return nil, &UnusableError{What: "nvcc", Source: sourceFlag, Path: o.NVCC, Err: errNotOnPath}
 		}
-		return o.examine(ctx, cache, SourceFlag, path)
+		return o.examine(ctx, cache, sourceFlag, path)
 	}
 	if home := o.env("CUDA_HOME"); home != "" {
-		return o.examine(ctx, cache, SourceCUDAHome, filepath.Join(home, "bin", "nvcc"))
+		return o.examine(ctx, cache, sourceCUDAHome, filepath.Join(home, "bin", "nvcc"))
 	}
 	if path := lookPath("nvcc", o.env("PATH")); path != "" {
-		return o.examine(ctx, cache, SourcePath, path)
+		return o.examine(ctx, cache, sourcePath, path)
 	}
 	searched := []string{"--nvcc", "$CUDA_HOME", "PATH"}
 	if o.CacheDir != "" {
 		root, ok, err := installedRoot(o.CacheDir)
 		if err != nil {
-			return nil, &UnusableError{What: "nvcc", Source: SourceCache, Path: root, Err: err, Advice: installHint}
+			return nil, &UnusableError{What: "nvcc", Source: sourceCache, Path: root, Err: err, Advice: installHint}
 		}
 		if ok {
-			return o.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
+			return o.examine(ctx, cache, sourceCache, filepath.Join(root, "bin", "nvcc"))
 		}
 		searched = append(searched, o.CacheDir)
 	}
@@ -140,7 +140,7 @@ func (o Options) compilerHint() string {
 
 // examine asks the compiler at path who it is and looks at what lies around it.
 func (o Options) examine(ctx context.Context, cache *disk.Answers, from Source, path string) (*Toolchain, error) {
-	hint := map[Source]string{SourceCache: installHint}[from]
+	hint := map[Source]string{sourceCache: installHint}[from]
 	unusable := func(what, path string, err error) error {
 		return &UnusableError{What: what, Source: from, Path: path, Err: err, Advice: hint}
 	}

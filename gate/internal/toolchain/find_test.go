@@ -57,12 +57,12 @@ func TestFindOrder(t *testing.T) {
 		source Source
 		build  string
 	}{
-		{"flag before all", Options{NVCC: nvcc, Env: environment("CUDA_HOME", h.home, "PATH", withPath), CacheDir: h.cache}, SourceFlag, "b/flag"},
-		{"flag before a wrong CUDA_HOME", Options{NVCC: nvcc, Env: environment("CUDA_HOME", "/nowhere", "PATH", withPath)}, SourceFlag, "b/flag"},
-		{"flag by name", Options{NVCC: "nvcc", Env: environment("PATH", withPath)}, SourceFlag, "b/path"},
-		{"CUDA_HOME before PATH", Options{Env: environment("CUDA_HOME", h.home, "PATH", withPath), CacheDir: h.cache}, SourceCUDAHome, "b/home"},
-		{"PATH before the cache", Options{Env: environment("PATH", withPath), CacheDir: h.cache}, SourcePath, "b/path"},
-		{"the cache last", Options{Env: environment("PATH", without), CacheDir: h.cache}, SourceCache, pinnedBuild},
+		{"flag before all", Options{NVCC: nvcc, Env: environment("CUDA_HOME", h.home, "PATH", withPath), CacheDir: h.cache}, sourceFlag, "b/flag"},
+		{"flag before a wrong CUDA_HOME", Options{NVCC: nvcc, Env: environment("CUDA_HOME", "/nowhere", "PATH", withPath)}, sourceFlag, "b/flag"},
+		{"flag by name", Options{NVCC: "nvcc", Env: environment("PATH", withPath)}, sourceFlag, "b/path"},
+		{"CUDA_HOME before PATH", Options{Env: environment("CUDA_HOME", h.home, "PATH", withPath), CacheDir: h.cache}, sourceCUDAHome, "b/home"},
+		{"PATH before the cache", Options{Env: environment("PATH", withPath), CacheDir: h.cache}, sourcePath, "b/path"},
+		{"the cache last", Options{Env: environment("PATH", without), CacheDir: h.cache}, sourceCache, pinnedBuild},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Find(context.Background(), c.o)
@@ -283,7 +283,7 @@ func TestHostCompilerByVariable(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	base := Toolchain{Version: "13.0.88", Build: "n", PtxasBuild: "p", CiccSHA256: "c", HostVersion: "h", NVCC: "/a", Root: "/a", HostCompiler: "/a"}
 	moved := base
-	moved.NVCC, moved.Root, moved.HostCompiler, moved.Source = "/b", "/b", "/b", SourceCache
+	moved.NVCC, moved.Root, moved.HostCompiler, moved.Source = "/b", "/b", "/b", sourceCache
 	if moved.Fingerprint() != base.Fingerprint() {
 		t.Error("the fingerprint depends on a path")
 	}

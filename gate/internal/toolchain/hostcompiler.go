@@ -22,7 +22,7 @@ func FindHostCompiler(ctx context.Context, o Options) (Tool, error) {
 }
 
 func (o Options) findHostCompiler(ctx context.Context, cache *disk.Answers) (Tool, error) {
-	path, source := lookPath("g++", o.env("PATH")), SourcePath
+	path, source := lookPath("g++", o.env("PATH")), sourcePath
 	named := o.env("NVCC_CCBIN")
 	if named != "" {
 		source = "NVCC_CCBIN"

@@ -91,7 +91,7 @@ func (o InstallOptions) installed(ctx context.Context) (*Toolchain, error) {
 func (o InstallOptions) pinnedAt(ctx context.Context, root string) (*Toolchain, error) {
 	cache := o.answers()
 	defer cache.Save()
-	t, err := o.examine(ctx, cache, SourceCache, filepath.Join(root, "bin", "nvcc"))
+	t, err := o.examine(ctx, cache, sourceCache, filepath.Join(root, "bin", "nvcc"))
 	if err != nil {
 		return nil, err
 	}

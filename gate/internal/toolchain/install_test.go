@@ -116,7 +116,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Version != Version || first.Source != SourceCache {
+	if first.Version != Version || first.Source != sourceCache {
 		t.Errorf("installed %+v", first)
 	}
 	if left := leftovers(t, b.cache); len(left) != 0 {
@@ -268,7 +268,7 @@ func TestInstallRefuses(t *testing.T) {
 func hintOf(err error) string {
 	var n *NotFoundError
 	var u *UnusableError
-	var p *PipError
+	var p *pipError
 	switch {
 	case errors.As(err, &n):
 		return n.Advice

@@ -23,14 +23,14 @@ const (
 	networkHint = "pip reads its own configuration: check PIP_INDEX_URL, proxy and certificates with `python3 -m pip config list`"
 )
 
-// A PipError says how pip failed.
-type PipError struct {
+// A pipError says how pip failed.
+type pipError struct {
 	Output string // the end of what it printed
 	Err    error
 	Advice string
 }
 
-func (e *PipError) Error() string {
+func (e *pipError) Error() string {
 	msg := fmt.Sprintf("pip failed: %v", e.Err)
 	if why := e.why(); why != "" {
 		msg += ": " + why
@@ -39,13 +39,13 @@ func (e *PipError) Error() string {
 }
 
 // ExitCode is that of a tool that failed.
-func (e *PipError) ExitCode() int { return exit.Tool }
+func (e *pipError) ExitCode() int { return exit.Tool }
 
 // Hint says how to get it.
-func (e *PipError) Hint() string { return e.Advice }
+func (e *pipError) Hint() string { return e.Advice }
 
 // why is pip's last line that calls itself an error, else its last line.
-func (e *PipError) why() string {
+func (e *pipError) why() string {
 	rows := strings.Split(e.Output, "\n")
 	for _, row := range slices.Backward(rows) {
 		if why, ok := strings.CutPrefix(strings.TrimSpace(row), "ERROR: "); ok {
@@ -55,7 +55,7 @@ func (e *PipError) why() string {
 	return printable.Last(e.Output)
 }
 
-func (e *PipError) Unwrap() error { return e.Err }
+func (e *pipError) Unwrap() error { return e.Err }
 
 // pip fills target with the wheels of the lock file. It uses the user's own
 // pip, so that a configured index, proxy or certificate holds. --target also
@@ -94,7 +94,7 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 		return "", &NotFoundError{What: "python3, which fetches the compiler,", Searched: []string{"PATH"}, Advice: pythonHint}
 	}
 	if err := executable(python); err != nil {
-		return "", &UnusableError{What: "python", Source: SourceFlag, Path: python, Err: err, Advice: pythonHint}
+		return "", &UnusableError{What: "python", Source: sourceFlag, Path: python, Err: err, Advice: pythonHint}
 	}
 	if with, err := withPip(ctx, python); err == nil || ctx.Err() != nil {
 		return with, err
@@ -103,7 +103,7 @@ func (o InstallOptions) pythonWithPip(ctx context.Context, temp string) (string,
 	quiet.Progress = nil
 	venv := filepath.Join(temp, "venv")
 	if err := quiet.run(ctx, nil, python, "-m", "venv", venv); err != nil {
-		return "", &UnusableError{What: "python", Source: SourcePath, Path: python, Err: errors.New("it has neither pip nor venv"), Advice: pipHint}
+		return "", &UnusableError{What: "python", Source: sourcePath, Path: python, Err: errors.New("it has neither pip nor venv"), Advice: pipHint}
 	}
 	return withPip(ctx, filepath.Join(venv, "bin", "python3"))
 }
@@ -142,5 +142,5 @@ func (o InstallOptions) run(ctx context.Context, env []string, python string, ar
 		return nil
 	}
 	end := string(r.Stdout[max(0, len(r.Stdout)-pipTail):])
-	return &PipError{Output: end, Err: err, Advice: networkHint}
+	return &pipError{Output: end, Err: err, Advice: networkHint}
 }

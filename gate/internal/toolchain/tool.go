@@ -43,7 +43,7 @@ func FindProgram(ctx context.Context, o Options, name string, args ...string) (T
 	}
 	text, err := ask(ctx, command.Command{Path: path, Args: args})
 	if err != nil {
-		return Tool{}, &UnusableError{What: name, Source: SourcePath, Path: path, Err: err}
+		return Tool{}, &UnusableError{What: name, Source: sourcePath, Path: path, Err: err}
 	}
 	return Tool{Path: path, Version: printable.First(text)}, nil
 }
@@ -56,9 +56,9 @@ func (o Options) lookTool(name string) (string, Source) {
 		source Source
 		list   string
 	}{
-		{SourceCUDAHome, filepath.Join(o.env("CUDA_HOME"), "bin")}, // not absolute, and skipped, where there is none
-		{SourcePath, o.env("PATH")},
-		{SourceDefault, strings.Join(usual, string(filepath.ListSeparator))},
+		{sourceCUDAHome, filepath.Join(o.env("CUDA_HOME"), "bin")}, // not absolute, and skipped, where there is none
+		{sourcePath, o.env("PATH")},
+		{sourceDefault, strings.Join(usual, string(filepath.ListSeparator))},
 	} {
 		if path := lookPath(name, place.list); path != "" {
 			return path, place.source

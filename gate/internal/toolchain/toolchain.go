@@ -23,11 +23,11 @@ type Source string
 
 // The places where programs are looked for, in their order.
 const (
-	SourceFlag     Source = "flag"
-	SourceCUDAHome Source = "CUDA_HOME"
-	SourcePath     Source = "PATH"
-	SourceCache    Source = "cache"   // installed by gate
-	SourceDefault  Source = "default" // NVIDIA's usual folder
+	sourceFlag     Source = "flag"
+	sourceCUDAHome Source = "CUDA_HOME"
+	sourcePath     Source = "PATH"
+	sourceCache    Source = "cache"   // installed by gate
+	sourceDefault  Source = "default" // NVIDIA's usual folder
 )
 
 // A Toolchain is a CUDA compiler that answered, with the files around it.
