@@ -118,8 +118,10 @@ var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./+@:-]+$`)
 // one name on every machine, since __FILE__ brings it into the code. A folder
 // that nvcc could not write into a command keeps its name.
 func (b *Builder) fixedNames() string {
-	options := ""
-	for _, m := range []struct{ folder, name string }{{filepath.Dir(b.Toolchain.NVCC) + "/..", "/cuda"}, {b.Include, "/gate"}} {
+	top, options := filepath.Dir(b.Toolchain.NVCC)+"/..", ""
+	// nvcc writes the folders in these ways; of several that fit the last holds.
+	for _, m := range []struct{ folder, name string }{{top, "/cuda"}, {top + "//include", "/cuda/include"},
+		{top + "/targets/x86_64-linux/include", "/cuda/include"}, {top + "/targets/sbsa-linux/include", "/cuda/include"}, {b.Include, "/gate"}} {
 		if plainPath.MatchString(m.folder) {
 			options += ",-ffile-prefix-map=" + m.folder + "=" + m.name
 		}

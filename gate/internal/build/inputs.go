@@ -44,7 +44,7 @@ var defaultSystem = []string{"/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib
 // nothing in the tree is one of them, wherever it lies.
 func (b *Builder) system(p places) func(file string) bool {
 	dirs := slices.Concat(defaultSystem, b.Toolchain.Include, []string{filepath.Dir(b.Toolchain.NVCC)})
-	for _, dir := range []string{"nvvm", "lib", "lib64", "targets"} {
+	for _, dir := range []string{"include", "nvvm", "lib", "lib64", "targets"} {
 		dirs = append(dirs, filepath.Join(b.Toolchain.Root, dir))
 	}
 	for _, dir := range b.Toolchain.HostInclude {

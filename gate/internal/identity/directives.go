@@ -51,7 +51,7 @@ func (s *Source) look(words []token) {
 	for i, w := range words {
 		switch {
 		case w.kind != kindIdentifier:
-		case i == 0 && (w.is("include") || w.is("include_next")):
+		case i == 0 && (w.is("include") || w.is("include_next") || w.is("import")):
 			s.name(words[1:])
 		case i > 0 && strings.HasPrefix(string(w.text), "__has_include") && i+1 < len(words) && words[i+1].is("("):
 			s.name(words[i+2:])

@@ -42,7 +42,7 @@ func TestDirectives(t *testing.T) {
 func TestLooks(t *testing.T) {
 	for text, want := range map[string]string{
 		"#include \"a/b.h\"\n#include <c.h> // d":                                              "a/b.h c.h",
-		"#include_next <c>\n# import \"e\"":                                                    "c",
+		"#include_next <c>\n# import \"e\"":                                                    "c e",
 		"#if defined(__has_include) && __has_include(<x/y>) || __has_include(\"z.h\")\n#endif": "x/y z.h",
 		"#define HAS __has_include(<q.h>)\n":                                                   "q.h",
 		"f(\"#include <no>\"); // #include <no>":                                               "",
