@@ -90,7 +90,7 @@ func unsealed(data []byte) []byte {
 func (b *Builder) openObject(key string) *object {
 	o := &object{dir: b.objectDir(key)}
 	data, err := os.ReadFile(filepath.Join(o.dir, "meta.json"))
-	if err != nil || json.Unmarshal(unsealed(data), &o.meta) != nil || o.meta.HostID == "" || len(o.meta.Sums) < 3 {
+	if err != nil || json.Unmarshal(unsealed(data), &o.meta) != nil || !identity.Current(o.meta.CodeID) || !identity.Current(o.meta.HostID) || len(o.meta.Sums) < 3 {
 		return nil
 	}
 	for name, want := range o.meta.Sums {

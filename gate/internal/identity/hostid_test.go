@@ -155,6 +155,11 @@ func TestCombine(t *testing.T) {
 	if len(all) != 9 {
 		t.Errorf("%d different ids, want 9", len(all))
 	}
+	for id := range all {
+		if !Current(id) || Current(id[2:]) || Current("v1"+id[2:]) || Current(id[:20]) {
+			t.Errorf("%s is not told from ids of another scheme", id)
+		}
+	}
 }
 
 // TestRecipesDiffer: one text under two recipes has two ids.

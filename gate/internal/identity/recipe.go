@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"slices"
+	"strings"
 )
 
 // The recipe of each kind of id. The name goes into the hash first, so that an id of another recipe, or of another
@@ -98,12 +99,21 @@ func (r *recipe) sum() []byte {
 
 func (r *recipe) hex() string { return hex.EncodeToString(r.sum()) }
 
+// scheme begins every id of a kernel, so that those of another scheme are told
+// apart; it changes with any recipe.
+const scheme = "v2"
+
+// Current reports whether an id is one of this gate's scheme.
+func Current(id string) bool {
+	return len(id) == len(scheme)+2*sha256.Size && strings.HasPrefix(id, scheme)
+}
+
 // Combine makes one id of several parts, in their order, under the name of what it identifies.
 func Combine(what string, parts ...string) string {
-	r := newRecipe("gate combined id 2")
+	r := newRecipe("gate combined id")
 	r.text(what)
 	for _, p := range parts {
 		r.text(p)
 	}
-	return r.hex()
+	return scheme + r.hex()
 }
