@@ -15,7 +15,7 @@ check: $(GATE) compiler
 	$(GATE) check
 
 test: $(GATE) compiler lint
-	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test ./...
+	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -timeout 40m ./...
 
 man: $(GATE)
 	$(GATE) help --format man >bin/gate.1

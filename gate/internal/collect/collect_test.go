@@ -82,8 +82,8 @@ func TestCheckTellsFailuresApart(t *testing.T) {
 		{"tool error", say(configLine, endLine()) + "echo no device >&2; exit 3", evidence.Tool, "the harness ended with status 3: no device", 0},
 		{"wrong counts", say(configLine, beginLine, endLine()), evidence.Tool, "harness output, line 3: the end record counts {Begin:0 Check:0 Time:0 Profile:0 Error:0}, {Begin:1 Check:0 Time:0 Profile:0 Error:0} arrived", 0},
 		{"noise", say(configLine, "cuda says hello", beginLine, checkLine), evidence.Tool, "harness output, line 2: invalid character 'c' looking for beginning of value", 0},
-		{"nothing checked", say(configLine, beginLine, endLine(beginLine)), evidence.Tool, "the harness sent no check for this case", 0},
-		{"another kernel's check", say(configLine, beginLine, strings.Replace(checkLine, "op/k", "op/x", 1), endLine(beginLine, checkLine)), evidence.Tool, "the harness sent no check for this case", 0},
+		{"nothing checked", say(configLine, beginLine, endLine(beginLine)), evidence.Tool, `harness output, line 3: no result came of op/k on small, inputs "normal"`, 0},
+		{"another kernel's check", say(configLine, strings.Replace(checkLine, "op/k", "op/x", 1), endLine(checkLine)), evidence.Tool, "the harness sent no check for this case", 0},
 		{"CUDA error", fault("cuda"), evidence.CUDA, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 1},
 		{"capture fails", fault("capture"), evidence.CUDA, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 1},
 		{"empty graph", fault("empty_graph"), evidence.Wrong, `inputs "normal": cudaErrorIllegalAddress (700): an illegal memory access was encountered`, 0},
@@ -172,7 +172,7 @@ func TestChildSeesTheLockedDeviceOnly(t *testing.T) {
 
 func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
 	line := func(kernel string) string { return strings.ReplaceAll(timeLine, "op/k", kernel) }
-	begin := func(kernel string) string { return strings.ReplaceAll(beginLine, "op/k", kernel) }
+	begin := func(kernel string) string { return strings.ReplaceAll(timedLine, "op/k", kernel) }
 	good := []string{begin("op/good"), line("op/good")}
 	// A launch with op/bad in it crashes at op/bad; without, it is whole.
 	script := "case \"$*\" in *op/bad@*)\n" + say(append([]string{configLine}, begin("op/bad"))...) + "kill -SEGV $$;;\nesac\n" +
@@ -207,7 +207,7 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			line := strings.Replace(timeLine, change[0], change[1], 1)
-			c, kept := fake(t, say(configLine, beginLine, line, endLine(beginLine, line)))
+			c, kept := fake(t, say(configLine, timedLine, line, endLine(timedLine, line)))
 			t.Parallel()
 			records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")})
 			if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Wrong || len(*kept) != 0 {
@@ -220,7 +220,7 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 // TestUnitWithoutTimesIsNotMeasured: a launch that leaves a unit out is no
 // launch of it.
 func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
-	c, kept := fake(t, say(configLine, beginLine, timeLine, endLine(beginLine, timeLine)))
+	c, kept := fake(t, say(configLine, timedLine, timeLine, endLine(timedLine, timeLine)))
 	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")})
 	if err == nil {
 		for _, r := range records {
@@ -233,6 +233,16 @@ func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
 		if r.Provenance.Kernel == "op/silent" {
 			t.Error("and it is kept")
 		}
+	}
+}
+
+// TestAHarnessThatSpeaksOfOthersEnds: what it says of a unit that is out already
+// is no reason to ask it again.
+func TestAHarnessThatSpeaksOfOthersEnds(t *testing.T) {
+	twice := []string{timedLine, timeLine, timeLine}
+	c, kept := fake(t, say(append(append([]string{configLine}, twice...), endLine(twice...))...))
+	if _, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")}); err == nil || !strings.Contains(err.Error(), "a second result of op/k on small, warm") || len(*kept) != 0 {
+		t.Errorf("%v, %d kept", err, len(*kept))
 	}
 }
 

@@ -91,7 +91,7 @@ type endMsg struct {
 // A stream is what one harness process sent.
 type stream struct {
 	config  *configMsg
-	last    *unitMsg // the unit begun last: where a crash or a hang belongs
+	last    *unitMsg // the unit begun last, or in error: where a crash or a hang belongs
 	checks  []checkMsg
 	times   []timeMsg
 	profile []profileMsg
@@ -224,6 +224,7 @@ func (s *stream) begin(u unitMsg) {
 func (s *stream) answer(u unitMsg) error {
 	s.begin(u)
 	if s.results[u] {
+		s.last = &u
 		return fmt.Errorf("a second result of %s", u)
 	}
 	s.results[u] = true
@@ -253,6 +254,7 @@ func (s *stream) complete() error {
 	var sides []unitMsg
 	for _, u := range whole {
 		if !s.results[u] {
+			s.last = &u
 			return fmt.Errorf("no result came of %s", u)
 		}
 		if side := (unitMsg{Class: u.Class, Regime: u.Regime}); !seen[side] {
@@ -262,6 +264,7 @@ func (s *stream) complete() error {
 	for _, u := range whole {
 		for _, side := range sides {
 			if u.Class, u.Regime = side.Class, side.Regime; !s.results[u] {
+				s.last = &u
 				return fmt.Errorf("%s was left out", u)
 			}
 		}

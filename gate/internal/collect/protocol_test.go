@@ -13,6 +13,7 @@ import (
 const (
 	configLine  = `{"config":{"protocol":"` + harness.Protocol + `","mode":"check","seed":18446744073709551615,"device":{"name":"NVIDIA H200"}}}`
 	beginLine   = `{"begin":{"kernel":"op/k","case":"small","class":"normal"}}`
+	timedLine   = `{"begin":{"kernel":"op/k","case":"small","regime":"warm"}}`
 	checkLine   = `{"check":{"kernel":"op/k","case":"small","class":"normal","elements":8,"relative_error":0.0001,"max_abs_error":0.001,"max_abs_index":3,"nonfinite":0,"unwritten":0,"guard":"ok","inputs_changed":false,"repeatable":true,"status":"pass"}}`
 	stateJSON   = `{"sm_mhz":1980,"mem_mhz":3201,"temperature_c":31,"power_w":121.5,"throttle":[],"throttle_bits":0}`
 	timeLine    = `{"time":{"kernel":"op/k","case":"small","regime":"warm","calls":8,"kernel_nodes":16,"sets":3,"batches_ns":[101.5,99],"before":` + stateJSON + `,"after":` + stateJSON + `}}`
@@ -77,6 +78,12 @@ func TestParseStreamRefuses(t *testing.T) {
 		{"data behind the end", whole() + beginLine + "\n", "line 3: data follows the end record"},
 		{"an empty line behind the end", whole() + "\n", "line 3: data follows the end record"},
 		{"end twice", whole() + endLine() + "\n", "line 3: data follows the end record"},
+		{"a class without its check", whole(beginLine, checkLine, strings.Replace(beginLine, "normal", "large", 1)), `line 5: no result came of op/k on small, inputs "large"`},
+		{"a class twice", whole(checkLine, checkLine), `line 3: a second result of op/k on small, inputs "normal"`},
+		{"a time twice", whole(timeLine, timeLine), "line 3: a second result of op/k on small, warm"},
+		{"a time that was begun", whole(timedLine), "line 3: no result came of op/k on small, warm"},
+		{"a class that another case has", whole(checkLine, strings.Replace(checkLine, "normal", "large", 1), strings.Replace(checkLine, "small", "long", 1)), `line 5: op/k on long, inputs "large" was left out`},
+		{"a state that another kernel has", whole(timeLine, strings.Replace(timeLine, "warm", "cold", 1), strings.Replace(timeLine, "op/k", "op/x", 1)), "line 5: op/x on small, cold was left out"},
 		{"noise", configLine + "\nhello\n" + endLine() + "\n", "line 2: invalid character 'h' looking for beginning of value"},
 		{"noise at the end", configLine + "\nhello\n", "line 2: invalid character 'h' looking for beginning of value"},
 		{"an empty line", configLine + "\n\n" + endLine() + "\n", "line 2: the JSON is cut short"},

@@ -112,7 +112,7 @@ func (c *Bench) process(ctx context.Context, units []unit, series map[string]*ti
 		if fault == nil {
 			return take(s, left, series)
 		}
-		if culprit == "" {
+		if !slices.ContainsFunc(left, func(u unit) bool { return u.run() == culprit }) { // nobody to take out
 			return fmt.Errorf("timing: %w", fault)
 		}
 		series[culprit].failure = fault

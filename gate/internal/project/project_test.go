@@ -47,7 +47,7 @@ func TestRelevant(t *testing.T) {
 func TestRelevantKnowsTheStoresOwnNames(t *testing.T) {
 	dir := t.TempDir()
 	machine := evidence.Machine{GPU: "NVIDIA H200"}
-	r := &evidence.Record{Tier: evidence.Profile, Provenance: evidence.Provenance{Recorded: "2026-11-01T10:00:00Z", Machine: machine},
+	r := &evidence.Record{Tier: evidence.Profile, Provenance: evidence.Provenance{Recorded: "2026-11-20T10:00:00Z", Machine: machine},
 		Address: evidence.Address{Identity: evidence.Identity{Code: "c", Host: "h"}, Op: "op", Case: "small", Harness: "01234567", Machine: machine.Key()}}
 	if err := store.Open(dir).Put(r, map[string][]byte{"ncu.csv": []byte("x")}); err != nil {
 		t.Fatal(err)
