@@ -104,7 +104,7 @@ var (
 		{"no date", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "yesterday" }},
 		{"no kernel", "does not say which kernel", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Kernel = "" }},
 		{"no compiler", "what compiled it", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Compiler = "" }},
-		{"a short code id", "is no SHA-256", every, func(r *evidence.Record, _ map[string]string) { r.Address.Code = r.Address.Code[:40] }},
+		{"a short code id", "is not a SHA-256", every, func(r *evidence.Record, _ map[string]string) { r.Address.Code = r.Address.Code[:40] }},
 		{"a failure", "failures are never recorded", every, func(r *evidence.Record, _ map[string]string) {
 			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: "x"}
 		}},

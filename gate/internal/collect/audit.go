@@ -63,7 +63,7 @@ var parts = map[evidence.Tier]struct{ raw, sections []string }{
 }
 
 var (
-	hexID    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	hexID    = regexp.MustCompile(`^(v[0-9]+)?[0-9a-f]{64}$`) // that of a kernel begins with its scheme
 	pairRaw  = []string{"base.jsonl", "head.jsonl", "orders.txt"}
 	sections = func(r *evidence.Record) []string {
 		var out []string
@@ -96,7 +96,7 @@ func wellFormed(r *evidence.Record, raw []string) error {
 	}
 	for _, at := range []*evidence.Address{&r.Address, r.Base} {
 		if at != nil && !(hexID.MatchString(at.Code) && hexID.MatchString(at.Host) && hexID.MatchString(at.Harness)) {
-			return errors.New("an id of its address is no SHA-256")
+			return errors.New("an id of its address is not a SHA-256")
 		}
 	}
 	if r.Provenance.Kernel == "" || r.Provenance.Compiler == "" {

@@ -179,9 +179,9 @@ func decode(path string) (*evidence.Record, error) {
 // What Put and Keep write. Nothing else in a store is read or removed.
 var (
 	machineName = regexp.MustCompile(`^[a-z0-9-]+-[0-9a-f]{8}$`)
-	codeName    = regexp.MustCompile(`^[0-9a-f]{1,12}-[0-9a-f]{1,12}$`)
+	codeName    = regexp.MustCompile(`^(?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}$`)
 	caseName    = regexp.MustCompile(`^[A-Za-z0-9_.-]+-[0-9a-f]{8}$`)
-	recordName  = regexp.MustCompile(`^(?:correctness|profile|latency|calibration|sessions)(?:-vs-([0-9a-f]{1,12}-[0-9a-f]{1,12}))?\.json$`)
+	recordName  = regexp.MustCompile(`^(?:correctness|profile|latency|calibration|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
 	rawName     = regexp.MustCompile(`^(correctness|profile|latency|calibration)\.([0-9a-f]{8})\.([A-Za-z0-9_.-]+)\.gz$`)
 	tempName    = regexp.MustCompile(`^\.tmp-[0-9]+$`)
 )
