@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
@@ -155,7 +156,7 @@ func TestBuildMakesAnArtifact(t *testing.T) {
 // wantClean finds nothing half in a cache.
 func wantClean(t *testing.T, dir string) {
 	t.Helper()
-	if left, _ := os.ReadDir(filepath.Join(dir, "tmp")); len(left) > 0 {
+	if left, _ := os.ReadDir(filepath.Join(filepath.Dir(dir), "tmp")); len(left) > 0 {
 		t.Errorf("%d folders are left in tmp", len(left))
 	}
 	b := &Builder{Cache: dir}
@@ -385,7 +386,7 @@ func TestKillWhileBuildingLeavesNothingHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if found, _ := filepath.Glob(filepath.Join(dir, "cache/build/tmp/nvcc-*/*")); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(dir, "cache/tmp/*-nvcc-*/*")); len(found) > 0 {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -400,13 +401,13 @@ func TestKillWhileBuildingLeavesNothingHalf(t *testing.T) {
 	if objects, _ := os.ReadDir(filepath.Join(dir, "cache/build/objects")); len(objects) != 0 {
 		t.Errorf("%d objects of a build that was killed", len(objects))
 	}
-	left, _ := filepath.Glob(filepath.Join(dir, "cache/build/tmp/nvcc-*"))
+	left, _ := filepath.Glob(filepath.Join(dir, "cache/tmp/*-nvcc-*"))
 	if len(left) != 1 {
 		t.Fatalf("%d folders in tmp", len(left))
 	}
-	old := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(left[0], old, old); err != nil {
-		t.Fatal(err)
+	disk.SweepTemp(filepath.Join(dir, "cache"))
+	if _, err := os.Stat(left[0]); err == nil {
+		t.Errorf("%s is left behind", left[0])
 	}
 	b, err := New(tools(t), filepath.Join(dir, "cache"), dir)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 func TestEveryInputCounts(t *testing.T) {
 	t.Parallel()
 	w := &bench{root: t.TempDir(), cache: t.TempDir()}
-	outside := filepath.Join(t.TempDir(), "outside.h")
+	outside := filepath.Join(w.root, "outside", "outside.h")
 	write(t, outside, "#define OUTSIDE 1\n")
 	trees := map[string]tree{}
 	for _, tr := range toys() {
@@ -33,6 +34,9 @@ func TestEveryInputCounts(t *testing.T) {
 	}
 	const run = `extern "C" int gate_run`
 	trees["outside"] = with(trees["plain"], run, fmt.Sprintf("#include %q\nextern \"C\" int out() { return OUTSIDE; }\n", outside))
+	allowed := trees["outside"]
+	allowed.kernel.Include = append(slices.Clone(allowed.kernel.Include), "../outside")
+	trees["outside"] = allowed
 	trees["late line"] = with(trees["plain"], run, "extern \"C\" int late() { return __builtin_LINE(); }\n")
 	trees["locals"] = with(trees["plain"], run, "__global__ void l1(float* p) { static __device__ float t[2] = {1.25f, 2.5f}; p[0] = t[threadIdx.x]; }\n"+
 		"__global__ void l2(float* p) { static __device__ float t[2] = {3.25f, 4.5f}; p[0] = t[threadIdx.x]; }\n")
@@ -56,7 +60,7 @@ func TestEveryInputCounts(t *testing.T) {
 		{"plain", "a define that acts on the host", func(tr *tree) { tr.kernel.Flags = append(tr.kernel.Flags, "-DSCALE=900") }},
 		{"plain", "the host compiler's optimization", func(tr *tree) { tr.kernel.Flags[0] = "-O0" }},
 		{"plain", "an object", func(tr *tree) { tr.rows = strings.Replace(tr.rows, "11", "12", 1) }},
-		{"outside", "a header outside the repository", func(tr *tree) { write(t, outside, "#define OUTSIDE 2\n") }},
+		{"outside", "a header outside the folder of the kernel", func(tr *tree) { write(t, outside, "#define OUTSIDE 2\n") }},
 		{"late line", "a line that is put in after the intermediate", func(tr *tree) { tr.files["k.cu"] = "\n" + tr.files["k.cu"] }},
 		{"lines", "a macro before a header of the system", func(tr *tree) { tr.files["k.cu"] = "#define NDEBUG\n" + tr.files["k.cu"] }},
 	} {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -62,12 +63,18 @@ func writeList(w io.Writer, format, name string, header []string, rows [][]strin
 	return writeJSON(w, map[string]any{"schema": "gate/" + name + "/v1", name: list})
 }
 
-// WriteRecords lists records of evidence.
+// WriteRecords lists records of evidence by kernel, case, tier and date, which
+// is the order that a reader looks them up in.
 func WriteRecords(w io.Writer, records []*evidence.Record, format string) error {
 	digits := 12
 	if format == "json" {
 		digits = 64
 	}
+	records = slices.Clone(records)
+	slices.SortStableFunc(records, func(a, b *evidence.Record) int {
+		return cmp.Or(strings.Compare(a.Provenance.Kernel, b.Provenance.Kernel), strings.Compare(a.Address.Case, b.Address.Case),
+			strings.Compare(string(a.Tier), string(b.Tier)), strings.Compare(a.Provenance.Recorded, b.Provenance.Recorded))
+	})
 	var rows [][]string
 	for _, r := range records {
 		a := r.Address
