@@ -67,20 +67,25 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err != nil {
 		return nil, err
 	}
+	return b.store(tmp, request, found, m, cubins, !in.computed)
+}
+
+// store keeps an object. One that a macro chose a file for is made anew each
+// time, because nothing says which names were looked for.
+func (b *Builder) store(tmp, request string, found deps, m *meta, cubins []string, reuse bool) (*object, error) {
 	found.Object = objectKey(request, found)
 	if err := b.publish(tmp, found.Object, m, cubins); err != nil {
 		return nil, err
 	}
-	if !in.computed {
+	if reuse {
 		if err := b.remember(request, found); err != nil {
 			return nil, err
 		}
 	}
-	o := b.openObject(found.Object)
-	if o == nil {
-		return nil, errors.New("the object that was just stored cannot be read")
+	if o := b.openObject(found.Object); o != nil {
+		return o, nil
 	}
-	return o, nil
+	return nil, errors.New("the object that was just stored cannot be read")
 }
 
 // userFault turns code that gate refuses into an error that names the file as

@@ -2,14 +2,9 @@ package identity
 
 import (
 	"bytes"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
-
-// maxSourceBytes bounds a host intermediate or a source file. The C++ headers that CUTLASS needs come to some 20 MB.
-const maxSourceBytes = 256 << 20
 
 // stubSuffix ends the name of the file that holds the launch stubs; the host intermediate includes it at its end.
 const stubSuffix = ".cudafe1.stub.c"
@@ -38,17 +33,6 @@ func (u Unit) HostID(modules Modules, isSystem func(file string) bool) (string, 
 		h.recipe.bytes(h.places.sum())
 	}
 	return h.recipe.hex(), nil
-}
-
-func readSource(r io.Reader, name string) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxSourceBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading source: %w", err)
-	}
-	if len(data) > maxSourceBytes {
-		return nil, &formatError{File: name, Msg: fmt.Sprintf("source of more than %d bytes", maxSourceBytes)}
-	}
-	return data, nil
 }
 
 // A hostHasher reads the intermediate: line markers choose the files that count, #if 0 holds what only the device
