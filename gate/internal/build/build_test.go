@@ -217,6 +217,15 @@ func TestCacheHoldsForContentOnly(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a macro names the header", func(t *testing.T) {
+		elsewhere, other := newKernel(t, nil)
+		write(t, filepath.Join(other.Dir, "k.cu"), "#define WHICH \"size.h\"\n"+strings.Replace(cudaText, `"size.h"`, "WHICH", 1))
+		for range 2 {
+			if a := mustBuild(t, cache, elsewhere, other); a.Cached {
+				t.Error("it is taken from the cache, although nothing says which names were looked for")
+			}
+		}
+	})
 	t.Run("header of another folder", func(t *testing.T) {
 		// The same source and flags, beside another header of that name.
 		other := *k
