@@ -170,8 +170,11 @@ func TestRefusedInput(t *testing.T) {
 // that failed; one that crashes over the code is the code's fault.
 func TestFaultOfTheMachine(t *testing.T) {
 	for said, kernel := range map[string]bool{
-		"nvcc error   : 'ptxas' died due to signal 9 (Kill signal)":                       false,
-		"nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)":          true,
+		"nvcc error   : 'ptxas' died due to signal 9 (Kill signal)":              false,
+		"nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)": true,
+		"nvcc: Terminated":       false,
+		"Killed":                 false,
+		"k.cu(3): error: Killed": true,
 		"g++: fatal error: Killed signal terminated program cc1plus":                      false,
 		"g++: internal compiler error: Segmentation fault signal terminated program as":   true,
 		"/tmp/k.s: Fatal error: can't write 20 bytes to section: No space left on device": false,
