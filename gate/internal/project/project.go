@@ -257,18 +257,12 @@ func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName strin
 		return err
 	}
 	p.Notes = append(p.Notes, notes...)
-	if !p.relevant(changed, policyName) {
+	if len(changed) == 0 {
 		p.base = p.head
 		return nil
 	}
 	p.judges(ctx, repo, base.Commit, changed, policyName)
 	return p.checkOut(ctx, repo, base, policyName)
-}
-
-// relevant reports whether a change can reach a build or a judgement. Records
-// of evidence are neither.
-func (p *Project) relevant(changed []string, policyName string) bool {
-	return slices.ContainsFunc(changed, func(f string) bool { return f == policyName || !p.recorded(f) })
 }
 
 // recorded reports whether a file is one that the store writes. Its folder

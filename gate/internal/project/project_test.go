@@ -13,36 +13,6 @@ import (
 	"github.com/kernelgate/gate/gate/internal/store"
 )
 
-func TestRelevant(t *testing.T) {
-	const record = "h200-0a1b2c3d/abcdefabcdef-012345678901/op-case-01234567/latency.json"
-	raw := strings.TrimSuffix(record, "latency.json") + "profile.01234567.ncu.csv.gz"
-	for _, c := range []struct {
-		store, changed string
-		want           bool
-	}{
-		{"kernels/evidence", "", false},
-		{"kernels/evidence", "kernels/evidence/" + record + " kernels/evidence/" + raw, false},
-		{"kernels/evidence/", "kernels/evidence/" + record, false},
-		{"kernels/evidence", "kernels/evidence/" + record + " kernels/op/k/k.cu", true},
-		{"kernels/evidence", "README.md", true},
-		{"kernels/evidence", "policies.yaml", true},
-		{"kernels/evidence", "kernels/evidence2/" + record, true},
-		{"kernels/evidence", "kernels/evidence", true},
-		// Evidence may lie where kernels do, and hides none of them.
-		{"kernels", "kernels/op/k/k.cu", true},
-		{"kernels", "kernels/op/k/deep/x.cuh", true},
-		{"kernels", "kernels/op/k/kernel.yaml", true},
-		{"kernels", "kernels/" + record, false},
-		{".", "kernels/op/k/k.cu", true},
-		{"", "kernels/op/k/k.cu", true},
-	} {
-		p := &Project{Policy: &policy.Policy{Store: c.store}}
-		if got := p.relevant(strings.Fields(c.changed), "policies.yaml"); got != c.want {
-			t.Errorf("store %q, changed %q: %v", c.store, c.changed, got)
-		}
-	}
-}
-
 // TestRelevantKnowsTheStoresOwnNames holds recorded to what a store writes.
 func TestRelevantKnowsTheStoresOwnNames(t *testing.T) {
 	dir := t.TempDir()
