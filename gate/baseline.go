@@ -37,7 +37,7 @@ func baselineCommand() *cli.Command {
 				ArgsUsage: "[FOLDER]",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "policy", Usage: "list the store of this policy `FILE` (default: policies.yaml at the root of the repository)"},
-					formatFlag(),
+					formatFlag(report.Listings),
 				},
 				Action: listBaseline,
 			},
@@ -111,9 +111,6 @@ func storeFolder(c *cli.Context) (string, error) {
 }
 
 func listBaseline(c *cli.Context) error {
-	if err := knownFormat(c.String("format")); err != nil {
-		return err
-	}
 	dir, err := storeFolder(c)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func cacheCommand() *cli.Command {
 		Usage: "show what lies in gate's cache, or clean it",
 		Description: "The cache is the folder $GATE_CACHE (default: $XDG_CACHE_HOME/gate, then ~/.cache/gate). It holds builds,\n" +
 			"the harness, bases, gate's own compiler, and the evidence that gate check has measured for this user.",
-		Flags:  []cli.Flag{formatFlag()},
+		Flags:  []cli.Flag{formatFlag(report.Listings)},
 		Action: listCache,
 		Subcommands: []*cli.Command{{
 			Name:  "clean",

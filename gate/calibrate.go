@@ -18,7 +18,7 @@ const mostCalibrationRounds = 100
 func calibrateCommand() *cli.Command {
 	own := []cli.Flag{
 		&cli.IntFlag{Name: "rounds", Value: compare.FewestCalibrationRounds, Usage: "run this `NUMBER` of rounds of eight processes"},
-		formatFlag(),
+		formatFlag(report.Listings),
 	}
 	return &cli.Command{
 		Name:      "calibrate",

@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -79,6 +81,9 @@ func runCheck(c *cli.Context, record bool) error {
 	defer release()
 	o.Record, o.Cache = record, dir
 	if c.Bool("dry-run") {
+		if format := c.String("format"); !slices.Contains(report.Listings, format) {
+			return exit.Usagef("known: "+strings.Join(report.Listings, ", "), "--dry-run has no format %q", format)
+		}
 		p, err := check.Preview(c.Context, o)
 		screen.close()
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/doctor"
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -24,7 +25,7 @@ func doctorCommand() *cli.Command {
 			&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
 			&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
 			&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH`"},
-			formatFlag(),
+			formatFlag(report.Listings),
 		},
 		Action: examine,
 	}

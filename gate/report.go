@@ -33,15 +33,21 @@ func reportCommand() *cli.Command {
 // reportFlags say how a verdict is shown.
 func reportFlags() []cli.Flag {
 	return []cli.Flag{
-		formatFlag(),
+		formatFlag(report.Formats),
 		&cli.StringFlag{Name: "color", Value: "auto", Usage: "when to use colour: `auto|always|never`; auto means on a terminal and without NO_COLOR"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "show rules that hold, too, and every kernel by itself"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "of a text, print the last line only; on standard error, print errors only"},
 	}
 }
 
-func formatFlag() cli.Flag {
-	return &cli.StringFlag{Name: "format", Value: "text", Usage: "print `text|json`"}
+func formatFlag(formats []string) cli.Flag {
+	return &cli.StringFlag{Name: "format", Value: "text", Usage: "print `" + strings.Join(formats, "|") + "`",
+		Action: func(_ *cli.Context, format string) error {
+			if slices.Contains(formats, format) {
+				return nil
+			}
+			return exit.Usagef("known: "+strings.Join(formats, ", "), "there is no format %q", format)
+		}}
 }
 
 func renderAgain(c *cli.Context) error {
@@ -90,7 +96,7 @@ func knownLook(c *cli.Context) error {
 	case c.Bool("quiet") && c.Bool("verbose"):
 		return exit.Usagef("", "--quiet and --verbose exclude each other")
 	}
-	return knownFormat(c.String("format"))
+	return nil
 }
 
 // noArgument is what commands without arguments ask of a command line.
@@ -98,17 +104,7 @@ func noArgument(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return exit.Usagef("", "%s takes no argument", strings.TrimPrefix(c.Command.HelpName, "gate "))
 	}
-	if format := c.String("format"); format != "" {
-		return knownFormat(format)
-	}
 	return nil
-}
-
-func knownFormat(format string) error {
-	if slices.Contains(report.Formats, format) {
-		return nil
-	}
-	return exit.Usagef("known: "+strings.Join(report.Formats, ", "), "there is no format %q", format)
 }
 
 func writeVerdict(dir string, v *verdict.Verdict) error {

@@ -14,7 +14,7 @@ func schemaCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:   "metrics",
 			Usage:  "the metrics that a policy can name",
-			Flags:  []cli.Flag{formatFlag()},
+			Flags:  []cli.Flag{formatFlag(report.Listings)},
 			Action: listMetrics,
 		}},
 	}

@@ -26,7 +26,7 @@ func toolchainCommand() *cli.Command {
 			{
 				Name:   "list",
 				Usage:  "list the compiler that builds use, and gate's own where that is another",
-				Flags:  []cli.Flag{formatFlag()},
+				Flags:  []cli.Flag{formatFlag(report.Listings)},
 				Action: listToolchains,
 			},
 		},

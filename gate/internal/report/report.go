@@ -11,8 +11,12 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-// Formats are the names that Write knows.
-var Formats = []string{"text", "json"}
+// Formats are the names that Write knows, and Listings those of everything
+// that is not a verdict.
+var (
+	Formats  = []string{"text", "json", "junit"}
+	Listings = Formats[:2:2]
+)
 
 // Options say how a report may look.
 type Options struct {
@@ -35,6 +39,8 @@ func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 		}
 		_, err = w.Write(data)
 		return err
+	case "junit":
+		return writeJUnit(w, v)
 	}
 	return fmt.Errorf("there is no format %q: known are %s", o.Format, strings.Join(Formats, ", "))
 }
