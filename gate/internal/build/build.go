@@ -191,5 +191,19 @@ func (p places) path(name string) string {
 	return filepath.FromSlash(rel)
 }
 
+// InTree is the path, from the root, of an input of the tree that was built. One
+// of gate's own headers, which come with gate, has none; any other lies
+// elsewhere.
+func InTree(name string) (file string, ok bool) {
+	letter, rel, _ := strings.Cut(name, ":")
+	switch letter {
+	case "R":
+		return rel, true
+	case "H":
+		return "", true
+	}
+	return rel, false
+}
+
 // project reports whether a named file belongs to the tree under test.
 func project(name string) bool { return strings.HasPrefix(name, "R:") || strings.HasPrefix(name, "H:") }

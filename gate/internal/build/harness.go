@@ -102,7 +102,7 @@ func complete(dir string, files map[string][]byte) bool {
 func (h *Harness) ID(op *manifest.Op, c manifest.Case) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "gate/harness/v1\n%s\n%s\n%s\n", harness.Protocol, h.tokens, profilerSettings)
-	files, err := opFiles(op)
+	files, err := OpFiles(op)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc strin
 
 // Op builds an op's shared object: host code only.
 func (h *Harness) Op(ctx context.Context, tc *toolchain.Toolchain, op *manifest.Op) (string, error) {
-	files, err := opFiles(op)
+	files, err := OpFiles(op)
 	if err != nil {
 		return "", err
 	}

@@ -65,12 +65,12 @@ func anOp(t *testing.T) *manifest.Op {
 
 func TestOpFiles(t *testing.T) {
 	op := anOp(t)
-	files, err := opFiles(op)
+	files, err := OpFiles(op)
 	if err != nil || strings.Join(files, " ") != "deep.h op.cc op.h two.cc" {
 		t.Errorf("%v, %v", files, err)
 	}
 	op.Sources = []string{"gone.cc"}
-	if _, err := opFiles(op); !errors.Is(err, os.ErrNotExist) {
+	if _, err := OpFiles(op); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	for line, want := range map[string]string{
@@ -110,14 +110,14 @@ func TestOpFilesMissNoHeader(t *testing.T) {
 		}
 	}
 	op := &manifest.Op{Name: "op", File: "kernels/op/op.yaml", Dir: filepath.Join(root, "op"), Sources: []string{"op.cc"}}
-	if files, err := opFiles(op); err != nil || strings.Join(files, " ") != "angled.h op.cc sub/a.h sub/b.h top.h up.h" {
+	if files, err := OpFiles(op); err != nil || strings.Join(files, " ") != "angled.h op.cc sub/a.h sub/b.h top.h up.h" {
 		t.Errorf("%v, %v", files, err)
 	}
 	for source, want := range map[string]string{
 		"outside.cc": "kernels/op/outside.cc:2: ../common.h lies outside", "absolute.cc": "kernels/op/absolute.cc:1: " + root + "/common.h lies outside", "sub/leave.cc": "kernels/op/sub/leave.cc:1: ../common.h lies outside",
 	} {
 		op.Sources = []string{source}
-		if files, err := opFiles(op); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if files, err := OpFiles(op); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, %v", source, files, err)
 		}
 	}

@@ -32,10 +32,10 @@ func (e *includeError) Hint() string {
 	return "a header that several ops share has to be copied into the folder of each"
 }
 
-// opFiles are the op's sources and the headers in its folder that they include;
+// OpFiles are the op's sources and the headers in its folder that they include;
 // a header that only kernels include does not judge anything. One outside the
 // folder is an error: evidence would outlive a change to it.
-func opFiles(op *manifest.Op) ([]string, error) {
+func OpFiles(op *manifest.Op) ([]string, error) {
 	files := append([]string(nil), op.Sources...)
 	for i := 0; i < len(files); i++ {
 		data, err := os.ReadFile(filepath.Join(op.Dir, filepath.FromSlash(files[i])))

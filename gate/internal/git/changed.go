@@ -3,11 +3,13 @@ package git
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"hash"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,18 +18,70 @@ import (
 	"sync/atomic"
 )
 
-// Changed lists what differs between a commit and the working tree by paths
-// from the root, files that are neither tracked nor ignored included. Every
-// file's content is read: the index can be told to overlook a file, and the
-// configuration a submodule, a mode or a folder. A submodule that cannot be
-// compared, or a folder that is a repository of its own, is listed itself.
-func (r *Repo) Changed(ctx context.Context, commit string) ([]string, error) {
-	changed, err := r.changed(ctx, &r.own, commit)
-	slices.Sort(changed)
-	return slices.Compact(changed), err
+// A Comparison is what the working tree has of the files of a commit.
+type Comparison struct {
+	// Changed lists what differs by paths from the root, files that are neither
+	// tracked nor ignored included. A submodule that cannot be compared, or a
+	// folder that is a repository of its own, is listed itself.
+	Changed []string
+
+	root string
+	held map[string]file // the commit's, by path from the root, those of submodules included
 }
 
-func (r *Repo) changed(ctx context.Context, p *place, commit string) ([]string, error) {
+// Compare reads every file's content: the index can be told to overlook a
+// file, and the configuration a submodule, a mode or a folder. A repository is
+// asked about a commit once.
+func (r *Repo) Compare(ctx context.Context, commit string) (*Comparison, error) {
+	if c := r.compared[commit]; c != nil {
+		return c, nil
+	}
+	c, err := r.compare(ctx, &r.own, commit)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(c.Changed)
+	c.Changed = slices.Compact(c.Changed)
+	if r.compared == nil {
+		r.compared = map[string]*Comparison{}
+	}
+	r.compared[commit] = c
+	return c, nil
+}
+
+// Knows reports whether git can tell what the commit has of a file: it has the
+// file, or the file was added since, by itself or with a whole submodule. It
+// knows nothing of a file that is ignored.
+func (c *Comparison) Knows(file string) bool {
+	if _, held := c.held[file]; held {
+		return true
+	}
+	for ; file != "." && file != "/"; file = path.Dir(file) {
+		if _, changed := slices.BinarySearch(c.Changed, file); changed {
+			return true
+		}
+	}
+	return false
+}
+
+// Same reports whether the file is still the one of this SHA-256, and has the
+// content that it has in the commit.
+func (c *Comparison) Same(file, sha string) (bool, error) {
+	f, ok := c.held[file]
+	if !ok {
+		return false, nil
+	}
+	full := filepath.Join(c.root, file)
+	info, err := os.Stat(full)
+	if err != nil {
+		return false, err
+	}
+	blob := newHash(f.id, info.Size())
+	sum, err := digest(full, sha256.New(), blob)
+	return err == nil && sum == sha && (hex.EncodeToString(blob.Sum(nil)) == f.id || f.sha == sha), err
+}
+
+func (r *Repo) compare(ctx context.Context, p *place, commit string) (*Comparison, error) {
 	files, err := r.list(ctx, p, commit)
 	if err != nil {
 		return nil, err
@@ -40,7 +94,7 @@ func (r *Repo) changed(ctx context.Context, p *place, commit string) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	var changed []string
+	c := &Comparison{root: p.root, held: map[string]file{}}
 	known := map[string]bool{}
 	for _, f := range files {
 		known[f.path] = true
@@ -48,51 +102,60 @@ func (r *Repo) changed(ctx context.Context, p *place, commit string) ([]string, 
 	for _, name := range names {
 		name = strings.TrimSuffix(name, "/")
 		if _, err := os.Lstat(filepath.Join(p.root, name)); err == nil && !known[name] {
-			changed = append(changed, name)
+			c.Changed = append(c.Changed, name)
 		}
 	}
 	for _, f := range files {
 		if sub := subs[f.path]; sub != nil {
-			below, err := r.changedBelow(ctx, p, sub, f)
-			if err != nil {
+			if err := r.compareBelow(ctx, c, p, sub, f); err != nil {
 				return nil, err
 			}
-			changed = append(changed, below...)
 		}
 	}
 	files = slices.DeleteFunc(files, func(f file) bool { return f.mode == gitlink })
-	differ, err := r.notSmudged(ctx, p, differing(ctx, p.root, files))
-	for _, f := range differ {
-		changed = append(changed, f.path)
+	for _, f := range files {
+		c.held[f.path] = f
 	}
-	return changed, errors.Join(err, ctx.Err())
+	differ, smudged, err := r.notSmudged(ctx, p, differing(ctx, p.root, files))
+	for _, f := range smudged {
+		c.held[f.path] = f
+	}
+	for _, f := range differ {
+		c.Changed = append(c.Changed, f.path)
+	}
+	return c, errors.Join(err, ctx.Err())
 }
 
-// changedBelow lists what differs in a submodule.
-func (r *Repo) changedBelow(ctx context.Context, p, sub *place, f file) ([]string, error) {
+// compareBelow adds what a submodule is to a comparison.
+func (r *Repo) compareBelow(ctx context.Context, c *Comparison, p, sub *place, f file) error {
 	if entries, _ := os.ReadDir(filepath.Join(p.root, f.path)); len(entries) == 0 {
 		// Not checked out, as git leaves it unless it is asked.
 		var out bytes.Buffer
 		err := p.ask(ctx, &out, "ls-files", "--stage", "-z", "--", f.path)
-		if strings.HasPrefix(out.String(), gitlink+" "+f.id+" ") || err != nil {
-			return nil, err
+		if err == nil && !strings.HasPrefix(out.String(), gitlink+" "+f.id+" ") {
+			c.Changed = append(c.Changed, f.path)
 		}
-		return []string{f.path}, nil
+		return err
 	}
 	if len(gitOf(sub.root)) == 0 {
-		return []string{f.path}, nil
+		c.Changed = append(c.Changed, f.path)
+		return nil
 	}
-	below, err := r.changed(ctx, sub, f.id)
+	below, err := r.compare(ctx, sub, f.id)
 	if ctx.Err() != nil {
-		return nil, err
+		return ctx.Err()
 	}
 	if err != nil {
-		return []string{f.path}, nil
+		c.Changed = append(c.Changed, f.path)
+		return nil
 	}
-	for i := range below {
-		below[i] = f.path + "/" + below[i]
+	for _, name := range below.Changed {
+		c.Changed = append(c.Changed, f.path+"/"+name)
 	}
-	return below, nil
+	for name, held := range below.held {
+		c.held[f.path+"/"+name] = held
+	}
+	return nil
 }
 
 // ask asks about the working tree of a place, which is where it lies, whatever
@@ -152,13 +215,14 @@ func (f file) in(root string) bool {
 }
 
 // digest is the sum of a file's content, after what the hash holds already.
-func digest(path string, sum hash.Hash) (string, error) {
+// What it reads is also written to others.
+func digest(path string, sum hash.Hash, others ...io.Writer) (string, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer in.Close()
-	_, err = io.Copy(sum, in)
+	_, err = io.Copy(io.MultiWriter(append(others, sum)...), in)
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 

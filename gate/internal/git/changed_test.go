@@ -2,7 +2,9 @@ package git
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,16 @@ import (
 	"testing"
 	"time"
 )
+
+// changedSince is what differs now.
+func changedSince(r *Repo, commit string) ([]string, error) {
+	r.compared = nil
+	c, err := r.Compare(context.Background(), commit)
+	if err != nil {
+		return nil, err
+	}
+	return c.Changed, nil
+}
 
 // TestNothingHidesAChange: git can be told to overlook each of these.
 func TestNothingHidesAChange(t *testing.T) {
@@ -106,13 +118,51 @@ func TestNothingHidesAChange(t *testing.T) {
 			}
 			c.hide(s)
 			r := s.open()
-			if got, err := r.Changed(context.Background(), commit); err != nil || !slices.Equal(got, c.want) {
+			if got, err := changedSince(r, commit); err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("changed: %q, %v, want %q", got, err, c.want)
 			}
 			if _, dirty, err := r.Head(context.Background()); err != nil || dirty != (len(c.want) > 0) {
 				t.Errorf("dirty: %v, %v", dirty, err)
 			}
 		})
+	}
+}
+
+// TestSame holds what was read of a file against the commit's content.
+func TestSame(t *testing.T) {
+	s, _ := withSubmodule(t)
+	s.write(".gitignore", "ignored\n")
+	s.write("large.bin", pointer)
+	commit := s.commit("a", "2")
+	s.write("large.bin", "foo")
+	s.write("ignored", "x")
+	s.write("new", "x")
+	c, err := s.open().Compare(context.Background(), commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	inSub, err := os.ReadFile(filepath.Join(s.dir, "libs/sub/in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []struct {
+		path, read  string
+		knows, same bool
+	}{
+		{"a", "2", true, true}, {"a", "3", true, false}, {"large.bin", "foo", true, true}, {"large.bin", pointer, true, false},
+		{"libs/sub/in", string(inSub), true, true}, {"new", "x", true, false}, {"ignored", "x", false, false}, {"libs/sub", "", false, false},
+	} {
+		same, err := c.Same(f.path, sum(f.read))
+		if knows := c.Knows(f.path); err != nil || same != f.same || knows != f.knows {
+			t.Errorf("%s read as %q: knows %v, same %v, %v", f.path, f.read, knows, same, err)
+		}
+	}
+	s.write("a", "3") // after it was compared
+	for _, read := range []string{"2", "3"} {
+		if same, err := c.Same("a", sum(read)); err != nil || same {
+			t.Errorf("changed since, read as %s: %v, %v", read, same, err)
+		}
 	}
 }
 
@@ -132,7 +182,7 @@ func TestPointersOfLargeFiles(t *testing.T) {
 		{"cut short", "fo", []string{"a.bin"}, false}, {"empty", "", []string{"a.bin"}, false}, {"another pointer", strings.Replace(pointer, "2c", "2d", 1), []string{"a.bin"}, true},
 	} {
 		s.write("a.bin", c.text)
-		if got, err := r.Changed(context.Background(), commit); err != nil || !slices.Equal(got, c.want) {
+		if got, err := changedSince(r, commit); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, %v", c.name, got, err)
 		}
 		if got, err := Pointer(filepath.Join(s.dir, "a.bin")); err != nil || got != c.pointer {
@@ -143,7 +193,7 @@ func TestPointersOfLargeFiles(t *testing.T) {
 	if err := os.Chmod(filepath.Join(s.dir, "a.bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.Changed(context.Background(), commit); err != nil || !slices.Equal(got, []string{"a.bin"}) {
+	if got, err := changedSince(r, commit); err != nil || !slices.Equal(got, []string{"a.bin"}) {
 		t.Errorf("executable: %q, %v", got, err)
 	}
 	tree, err := r.Tree(context.Background(), commit)

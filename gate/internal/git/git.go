@@ -17,6 +17,8 @@ type Repo struct {
 	Root  string
 	own   place
 	cache string // gate's folder
+
+	compared map[string]*Comparison // by commit
 }
 
 // ErrNoRepo is returned outside of any repository.
@@ -64,6 +66,9 @@ func (r *Repo) Head(ctx context.Context) (commit string, dirty bool, err error) 
 	if commit, err = r.head(ctx); err != nil {
 		return "", false, err
 	}
-	changed, err := r.Changed(ctx, commit)
-	return commit, len(changed) > 0, err
+	c, err := r.Compare(ctx, commit)
+	if err != nil {
+		return commit, false, err
+	}
+	return commit, len(c.Changed) > 0, nil
 }

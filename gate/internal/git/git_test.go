@@ -229,7 +229,6 @@ func TestUnrelatedHistoryHasNoBase(t *testing.T) {
 func TestHead(t *testing.T) {
 	s := newSandbox(t)
 	commit := s.commit("a", "1")
-	r := s.open()
 	for _, c := range []struct {
 		name   string
 		change func()
@@ -244,7 +243,7 @@ func TestHead(t *testing.T) {
 		{"removed", func() { s.git("rm", "-q", "-f", "a") }, true},
 	} {
 		c.change()
-		if got, dirty, err := r.Head(context.Background()); err != nil || got != commit || dirty != c.dirty {
+		if got, dirty, err := s.open().Head(context.Background()); err != nil || got != commit || dirty != c.dirty {
 			t.Errorf("%s: %s, dirty %v, %v", c.name, got, dirty, err)
 		}
 	}
@@ -268,17 +267,17 @@ func TestChangedListsEveryNameAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.git("mv", "old name", "new name")
-	got, err := s.open().Changed(context.Background(), base)
+	got, err := changedSince(s.open(), base)
 	want := append([]string{"gone", "old name", "new name"}, odd...)
 	slices.Sort(want)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got  %q, %v\nwant %q", got, err, want)
 	}
-	if got, err := s.open().Changed(context.Background(), strings.Repeat("0", 40)); err == nil {
+	if got, err := changedSince(s.open(), strings.Repeat("0", 40)); err == nil {
 		t.Errorf("an unknown commit: %q", got)
 	}
 	s.git("config", "diff.relative", "true")
-	if got, err := s.open().Changed(context.Background(), base); err != nil || !slices.Equal(got, want) {
+	if got, err := changedSince(s.open(), base); err != nil || !slices.Equal(got, want) {
 		t.Errorf("with diff.relative: %q, %v", got, err)
 	}
 }
@@ -286,7 +285,7 @@ func TestChangedListsEveryNameAsItIs(t *testing.T) {
 func TestNothingChanged(t *testing.T) {
 	s := newSandbox(t)
 	base := s.commit("a", "1")
-	if got, err := s.open().Changed(context.Background(), base); err != nil || len(got) != 0 {
+	if got, err := changedSince(s.open(), base); err != nil || len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -334,8 +333,8 @@ func TestCancelledIsAnError(t *testing.T) {
 	r := s.open()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if files, err := r.Changed(ctx, commit); err == nil {
-		t.Errorf("changed: %q", files)
+	if files, err := r.Compare(ctx, commit); err == nil {
+		t.Errorf("changed: %q", files.Changed)
 	}
 	if base, err := r.Base(ctx, "", unset); err == nil || errors.As(err, new(*NoBaseError)) {
 		t.Errorf("base: %+v, %v", base, err)

@@ -70,7 +70,7 @@ func useAll(t *testing.T, dir, cache, base string) Tree {
 	if _, _, err := r.Head(ctx); err != nil {
 		t.Error(err)
 	}
-	changed, err := r.Changed(ctx, b.Commit)
+	changed, err := changedSince(r, b.Commit)
 	if err != nil {
 		t.Error(err)
 	}

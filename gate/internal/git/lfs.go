@@ -36,13 +36,14 @@ func Pointer(path string) (bool, error) {
 }
 
 // notSmudged are the files that do not hold the content to which the commit's
-// pointer of git-lfs points. Git itself would run a filter to tell.
-func (r *Repo) notSmudged(ctx context.Context, p *place, files []file) ([]file, error) {
+// pointer of git-lfs points, and those that do. Git itself would run a filter
+// to tell.
+func (r *Repo) notSmudged(ctx context.Context, p *place, files []file) (differ, smudged []file, err error) {
 	sizes, err := r.sizes(ctx, p, files)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var small, differ []file
+	var small []file
 	for _, f := range files {
 		if size, ok := sizes[f.id]; ok && size < mostPointer && f.mode != symlink {
 			small = append(small, f)
@@ -52,22 +53,27 @@ func (r *Repo) notSmudged(ctx context.Context, p *place, files []file) ([]file, 
 	}
 	err = r.blobs(ctx, p, small, func(f file, body io.Reader) error {
 		blob, err := io.ReadAll(body)
-		if err == nil && !f.smudged(p.root, blob) {
+		if f.sha = f.smudged(p.root, blob); f.sha == "" {
 			differ = append(differ, f)
+		} else {
+			smudged = append(smudged, f)
 		}
 		return err
 	})
-	return differ, err
+	return differ, smudged, err
 }
 
-// smudged reports whether the folder holds what a pointer points to.
-func (f file) smudged(root string, blob []byte) bool {
+// smudged is the SHA-256 of what the folder holds where that is what a pointer
+// points to, and "" otherwise.
+func (f file) smudged(root string, blob []byte) string {
 	path := filepath.Join(root, f.path)
 	pointer := lfsBody.FindSubmatch(blob)
 	info, err := os.Lstat(path)
 	if pointer == nil || !bytes.HasPrefix(blob, lfsVersion) || err != nil || !f.like(info) || string(pointer[2]) != strconv.FormatInt(info.Size(), 10) {
-		return false
+		return ""
 	}
-	sum, err := digest(path, sha256.New())
-	return err == nil && sum == string(pointer[1])
+	if sum, err := digest(path, sha256.New()); err != nil || sum != string(pointer[1]) {
+		return ""
+	}
+	return string(pointer[1])
 }

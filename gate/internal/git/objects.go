@@ -23,6 +23,7 @@ import (
 type file struct {
 	path, mode, id string
 	from           *place
+	sha            string // SHA-256 of what the folder holds in the place of a pointer of git-lfs; "" for any other
 }
 
 const (
@@ -110,7 +111,7 @@ func (r *Repo) list(ctx context.Context, p *place, commit string, names ...strin
 	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
 		head, path, _ := strings.Cut(line, "\t")
 		if f := strings.Fields(head); len(f) == 3 {
-			files = append(files, file{path, f[0], f[2], p})
+			files = append(files, file{path: path, mode: f[0], id: f[2], from: p})
 		} else if line != "" {
 			return nil, fmt.Errorf("commit %.12s has an entry that cannot be read: %q", commit, line)
 		}

@@ -352,7 +352,7 @@ func TestReplacedObjectsAreNotTheBase(t *testing.T) {
 	if _, got := s.base(t.TempDir(), base); got["a"] != "1" {
 		t.Errorf("the base holds %q", got["a"])
 	}
-	if got, err := s.open().Changed(context.Background(), base); err != nil || len(got) != 1 {
+	if got, err := changedSince(s.open(), base); err != nil || len(got) != 1 {
 		t.Errorf("changed: %q, %v", got, err)
 	}
 }
@@ -382,7 +382,7 @@ func makeTrees() {
 			tree, err = r.Tree(context.Background(), base.Commit)
 		}
 		if err == nil {
-			_, err = r.Changed(context.Background(), base.Commit)
+			_, err = changedSince(r, base.Commit)
 			os.Remove(filepath.Join(tree.Dir, "f7"))
 		}
 	}
@@ -451,7 +451,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 			if text, readErr := os.ReadFile(filepath.Join(tree.Dir, "a")); err != nil || string(text) != fmt.Sprint(i%3) {
 				t.Errorf("run %d: %q, %v", i, text, errors.Join(err, readErr))
 			}
-			if changed, err := r.Changed(context.Background(), commits[2]); err != nil || len(changed) != 0 {
+			if changed, err := changedSince(r, commits[2]); err != nil || len(changed) != 0 {
 				t.Errorf("run %d: %q, %v", i, changed, err)
 			}
 		})

@@ -58,7 +58,9 @@ type Project struct {
 	builder    *build.Builder
 	head, base []*manifest.Kernel
 	baseRoot   string                      // equal to Root when nothing differs
+	compared   *git.Comparison             // of the working tree with the base; nil where there is none
 	references map[string]*manifest.Kernel // what rules with relative_to name
+	unknown    map[string]string           // why the base's content of an input is not known, by the input and its content
 }
 
 // Open reads both sides and finds the tools to build them.
@@ -248,10 +250,10 @@ func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName strin
 		return err
 	}
 	p.Base = verdict.Side{Commit: base.Commit, How: base.How}
-	changed, err := repo.Changed(ctx, base.Commit)
-	if err != nil {
+	if p.compared, err = repo.Compare(ctx, base.Commit); err != nil {
 		return err
 	}
+	changed := p.compared.Changed
 	notes, err := p.evidenceTouched(ctx, repo, base.Commit, changed)
 	if err != nil {
 		return err

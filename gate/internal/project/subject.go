@@ -135,6 +135,14 @@ func (p *Project) subject(head build.Result, base *build.Result) (*plan.Subject,
 	case p.NoBase != "":
 		s.State = verdict.NoBase
 		return s, nil
+	}
+	why, err := p.unknownBase(head, base)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	case why != "":
+		s.Base.Why = why
+		return s, nil
 	case base == nil:
 		s.State = verdict.New
 		return s, nil
