@@ -157,11 +157,12 @@ func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch
 	return o.artifact(k)
 }
 
-// blames holds for an error that is the kernel's fault and says so by itself.
+// blames holds for an error that is no tool's fault and says so by itself.
 func blames(err error) bool {
 	var compile *CompileError
 	var entry *InputError
-	return errors.As(err, &compile) || errors.As(err, &entry)
+	var pointer *PointerError
+	return errors.As(err, &compile) || errors.As(err, &entry) || errors.As(err, &pointer)
 }
 
 // places are the folders that differ between trees and machines although

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	}
 	args := b.arguments(k, arch, tmp)
 	output, err := b.nvcc(ctx, p, k, args, tmp)
+	if errors.As(err, new(*CompileError)) {
+		err = cmp.Or(b.pointers(p, k), err)
+	}
 	if err != nil {
 		return nil, err
 	}

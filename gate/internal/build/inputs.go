@@ -112,6 +112,9 @@ func (b *Builder) readInput(in *inputs, p places, k *manifest.Kernel, path, name
 	if err != nil {
 		return err
 	}
+	if err := p.noPointer(path, data); err != nil {
+		return err
+	}
 	if err := identity.CheckLines(data, name, isSystem); err != nil {
 		return err
 	}
@@ -194,6 +197,9 @@ func (b *Builder) linkInputs(p places, k *manifest.Kernel) (map[string]string, e
 		path := filepath.Join(k.Dir, filepath.FromSlash(name))
 		data, err := os.ReadFile(path)
 		if err != nil {
+			return nil, err
+		}
+		if err := p.noPointer(path, data); err != nil {
 			return nil, err
 		}
 		check := checkObject

@@ -42,6 +42,9 @@ func OpFiles(op *manifest.Op) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("op %s: %w", op.Name, err)
 		}
+		if err := opPointer(op, files[i], data); err != nil {
+			return nil, err
+		}
 		for n, line := range strings.Split(string(data), "\n") {
 			found, outside := included(op.Dir, files[i], line)
 			if outside != "" {

@@ -19,21 +19,9 @@ var (
 	lfsBody    = regexp.MustCompile(`(?m)^oid sha256:([0-9a-f]{64})\nsize ([0-9]+)$`)
 )
 
-// Pointer reports whether a file is a pointer of git-lfs in place of its
-// content, so that what reads it has read something else.
-func Pointer(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head := make([]byte, len(lfsVersion))
-	n, err := io.ReadFull(f, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return false, err
-	}
-	return bytes.Equal(head[:n], lfsVersion), nil
-}
+// Pointer reports whether the content of a file is a pointer of git-lfs, so
+// that what reads it reads something else than was meant.
+func Pointer(data []byte) bool { return bytes.HasPrefix(data, lfsVersion) }
 
 // notSmudged are the files that do not hold the content to which the commit's
 // pointer of git-lfs points, and those that do. Git itself would run a filter
@@ -69,7 +57,7 @@ func (f file) smudged(root string, blob []byte) string {
 	path := filepath.Join(root, f.path)
 	pointer := lfsBody.FindSubmatch(blob)
 	info, err := os.Lstat(path)
-	if pointer == nil || !bytes.HasPrefix(blob, lfsVersion) || err != nil || !f.like(info) || string(pointer[2]) != strconv.FormatInt(info.Size(), 10) {
+	if pointer == nil || !Pointer(blob) || err != nil || !f.like(info) || string(pointer[2]) != strconv.FormatInt(info.Size(), 10) {
 		return ""
 	}
 	if sum, err := digest(path, sha256.New()); err != nil || sum != string(pointer[1]) {

@@ -26,7 +26,7 @@ func (a *asker) questions() []Question {
 	}
 	if s.Head.Why != "" {
 		q := a.settled("builds", "", verdict.Inconclusive, s.Head.Why)
-		if q.Settled.Tool = !s.Head.Blame; s.Head.Blame {
+		if q.Settled.Tool = !s.Head.Blame && !s.Head.Absent; s.Head.Blame {
 			q.Settled.Status = verdict.Fail
 		}
 		return []Question{q}

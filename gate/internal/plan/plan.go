@@ -82,6 +82,7 @@ type Side struct {
 	Why      string
 	Detail   string // the compiler's own lines
 	Blame    bool   // the kernel is at fault, not a tool
+	Absent   bool   // an input is not here: neither is at fault
 }
 
 // A Case is one case of a kernel; Harness identifies how it is measured.

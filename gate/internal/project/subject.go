@@ -126,6 +126,10 @@ func (p *Project) subject(head build.Result, base *build.Result) (*plan.Subject,
 	s := &plan.Subject{Name: k.Name, File: k.File, Arch: head.Arch, Op: k.Op.Name, State: verdict.Changed, Head: side(head)}
 	for _, c := range k.Cases {
 		id, err := p.Harness.ID(k.Op, c)
+		if errors.As(err, new(*build.PointerError)) {
+			s.Head = plan.Side{Why: err.Error(), Absent: true}
+			return s, nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
@@ -169,7 +173,7 @@ func side(r build.Result) plan.Side {
 	case errors.As(r.Err, &compile):
 		return plan.Side{Why: compile.Error(), Detail: compile.Output, Blame: true}
 	}
-	return plan.Side{Why: r.Err.Error()}
+	return plan.Side{Why: r.Err.Error(), Absent: errors.As(r.Err, new(*build.PointerError))}
 }
 
 // goneCases are those that the base measures and the head does not.
