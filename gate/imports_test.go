@@ -17,7 +17,7 @@ const module = "github.com/kernelgate/gate"
 // earlier lines only. A package that is not written yet may stand here.
 var order = [][]string{
 	{"ptxas", "ncu", "kernels/harness", "strictjson", "printable", "exit"},
-	{"disk"}, {"command", "yamlfile", "evidence"},
+	{"disk"}, {"command", "yamlfile", "evidence", "event"},
 	{"nvccflags"}, {"git", "gpu", "identity", "manifest", "toolchain", "cache"},
 	{"compare"},
 	{"metric"},

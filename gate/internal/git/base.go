@@ -1,10 +1,12 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"github.com/kernelgate/gate/gate/internal/event"
 	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
@@ -31,6 +33,11 @@ func (r *Repo) Base(ctx context.Context, revision string, env func(string) strin
 	if err != nil {
 		return Base{}, err
 	}
+	if revision == "" {
+		if base, err := r.ofEvent(ctx, head, env); base != nil || err != nil {
+			return *cmp.Or(base, &Base{}), err
+		}
+	}
 	names, none := candidates(revision, env("GITHUB_BASE_REF"))
 	for _, name := range names {
 		commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
@@ -54,6 +61,47 @@ func (r *Repo) Base(ctx context.Context, revision string, env func(string) strin
 		return Base{}, exit.Usagef(none.Hint, "%s", none.Msg) // the user's mistake, and not the repository's state
 	}
 	return Base{}, r.shallow(ctx, none)
+}
+
+// ofEvent is the base that GitHub names where HEAD is what the event is about,
+// nil otherwise. It needs no history: the commit itself is fetched when it is
+// read. Of a pull request, GitHub checks out a merge, whose first parent is the
+// base.
+func (r *Repo) ofEvent(ctx context.Context, head string, env func(string) string) (*Base, error) {
+	e, err := event.Read(env)
+	if err != nil {
+		return nil, &NoBaseError{Msg: err.Error()}
+	}
+	switch {
+	case e == nil:
+	case e.Name == event.MergeGroup && e.MergeGroup.HeadSHA == head:
+		return &Base{Commit: e.MergeGroup.BaseSHA, How: "the base of the merge queue's group"}, nil
+	case e.Name == event.Push && e.After == head && strings.Trim(e.Before, "0") != "":
+		return &Base{Commit: e.Before, How: "what the push replaced"}, nil
+	case e.Name == event.PullRequest:
+		parents, err := r.parents(ctx, head)
+		if err == nil && len(parents) == 2 && parents[1] == e.PullRequest.Head.SHA {
+			return &Base{Commit: parents[0], How: "what GitHub merged the pull request into"}, nil
+		}
+		return nil, err
+	}
+	return nil, nil
+}
+
+// parents are those that a commit names, which a shallow clone need not hold.
+func (r *Repo) parents(ctx context.Context, commit string) ([]string, error) {
+	var out strings.Builder
+	err := r.read(ctx, &r.own, len(commit), nil, &out, "cat-file", "commit", commit)
+	var parents []string
+	for line := range strings.Lines(out.String()) {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "parent "); ok {
+			parents = append(parents, id)
+		}
+	}
+	return parents, err
 }
 
 // candidates are the revisions to try, and what to say when none is here.
