@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
@@ -76,15 +78,44 @@ func readVerdict(c *cli.Context, name string) (*verdict.Verdict, error) {
 
 // show renders the verdict on standard output. Its status is the command's.
 func show(c *cli.Context, v *verdict.Verdict, announced []string) error {
-	err := report.Write(c.App.Writer, v, report.Options{Format: c.String("format"), Verbose: c.Bool("verbose"), Quiet: c.Bool("quiet"),
+	err := report.Write(c.App.Writer, v, report.Options{Format: lookOf(c), Verbose: c.Bool("verbose"), Quiet: c.Bool("quiet"),
 		Color: colourful(c.App.Writer, c.String("color")), Announced: announced})
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
+	}
+	if lookOf(c) == "github" {
+		if err := summarize(v); err != nil {
+			fmt.Fprintf(c.App.ErrWriter, "gate: the step's summary could not be written: %s\n", printable.Line(err.Error()))
+		}
 	}
 	if code := v.ExitCode(); code != exit.Pass {
 		return exit.Quiet(code)
 	}
 	return nil
+}
+
+// lookOf is the format of a verdict: the one that is asked for, and in a step of
+// a workflow the one that GitHub reads.
+func lookOf(c *cli.Context) string {
+	if !c.IsSet("format") && environment("GITHUB_ACTIONS") == "true" {
+		return "github"
+	}
+	return c.String("format")
+}
+
+// summarize adds the report to the summary of the step, which other programs of
+// the step may have begun.
+func summarize(v *verdict.Verdict) error {
+	path := environment("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(report.Markdown(v, report.SummaryBytes-1<<16))
+	return errors.Join(err, f.Close())
 }
 
 // knownLook refuses what a report cannot look like.

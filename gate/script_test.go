@@ -55,7 +55,8 @@ func (r labRun) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	lab.dir = dir
-	os.Setenv("GOTMPDIR", dir) // testscript leaves an empty folder there
+	os.Unsetenv("GITHUB_ACTIONS") // the tests are not about the workflow that they run in
+	os.Setenv("GOTMPDIR", dir)    // testscript leaves an empty folder there
 	if err := openLab(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

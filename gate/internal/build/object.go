@@ -161,7 +161,7 @@ func pick(k *manifest.Kernel, entries []string) ([]string, error) {
 }
 
 func matchEntry(pattern, mangled string) bool {
-	for _, name := range []string{mangled, baseName(mangled), Demangle(mangled)} {
+	for _, name := range []string{mangled, Name(mangled), Demangle(mangled)} {
 		if ok, _ := path.Match(pattern, name); ok {
 			return true
 		}
@@ -172,8 +172,8 @@ func matchEntry(pattern, mangled string) bool {
 // Demangle shows a mangled name as written in the source, or as it is.
 func Demangle(mangled string) string { return demangle.Filter(mangled) }
 
-// baseName is the function's name without parameters, templates and namespaces.
-func baseName(mangled string) string {
+// Name is the function's name without parameters, templates and namespaces.
+func Name(mangled string) string {
 	name := demangle.Filter(mangled, demangle.NoParams, demangle.NoTemplateParams, demangle.NoEnclosingParams)
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		name = name[i+2:]
@@ -184,7 +184,7 @@ func baseName(mangled string) string {
 func baseNames(entries []string) []string {
 	var names []string
 	for _, e := range entries {
-		names = append(names, baseName(e))
+		names = append(names, Name(e))
 	}
 	slices.Sort(names)
 	return names

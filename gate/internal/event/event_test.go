@@ -33,9 +33,9 @@ func TestNoEventOutsideAWorkflow(t *testing.T) {
 // head without a repository is nobody's.
 func TestAForkIsToldByNumber(t *testing.T) {
 	for payload, foreign := range map[string]bool{
-		`{"repository":{"id":1},"pull_request":{"number":3,"head":{"sha":"a","repo":{"id":1}},"base":{"sha":"b"}}}`:                           false,
+		`{"repository":{"id":1},"pull_request":{"number":3,"head":{"sha":"a","repo":{"id":1}},"base":{"sha":"b"}}}`:                          false,
 		`{"repository":{"id":1,"full_name":"o/r"},"pull_request":{"head":{"sha":"a","repo":{"id":2,"full_name":"o/r"}},"base":{"sha":"b"}}}`: true,
-		`{"repository":{"id":1},"pull_request":{"head":{"sha":"a","repo":null},"base":{"sha":"b"}}}`:                                          true,
+		`{"repository":{"id":1},"pull_request":{"head":{"sha":"a","repo":null},"base":{"sha":"b"}}}`:                                         true,
 	} {
 		e, err := Read(environment(t, PullRequest, payload))
 		if err != nil {

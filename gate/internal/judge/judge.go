@@ -46,7 +46,7 @@ func Judge(p plan.Plan, l *evidence.Ledger) (*verdict.Verdict, error) {
 }
 
 func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVerdict {
-	k := verdict.KernelVerdict{Name: s.Name, File: s.File, Arch: s.Arch, State: s.State, Identity: s.Head.Identity}
+	k := verdict.KernelVerdict{Name: s.Name, File: s.File, Source: s.Source, Line: s.Line, Arch: s.Arch, State: s.State, Identity: s.Head.Identity}
 	for i := range asked {
 		k.Findings = append(k.Findings, j.finding(&asked[i]))
 	}

@@ -94,6 +94,8 @@ type Loss struct{ Case, Entry, Reason string }
 // A Subject is one kernel on one architecture, on both sides, as plain data.
 type Subject struct {
 	Name, File, Arch, Op string
+	Source               string // where its __global__ function stands, and the line in it
+	Line                 int
 	State                verdict.State
 	Head, Base           Side
 	References           map[string]Side // by name

@@ -124,6 +124,7 @@ func (p *Project) join(head, others, base []build.Result) ([]*plan.Subject, erro
 func (p *Project) subject(head build.Result, base *build.Result) (*plan.Subject, error) {
 	k := head.Kernel
 	s := &plan.Subject{Name: k.Name, File: k.File, Arch: head.Arch, Op: k.Op.Name, State: verdict.Changed, Head: side(head)}
+	s.Source, s.Line = p.source(k, head.Artifact)
 	for _, c := range k.Cases {
 		id, err := p.Harness.ID(k.Op, c)
 		if errors.As(err, new(*build.PointerError)) {

@@ -14,7 +14,7 @@ import (
 // Formats are the names that Write knows, and Listings those of everything
 // that is not a verdict.
 var (
-	Formats  = []string{"text", "json", "junit"}
+	Formats  = []string{"text", "json", "junit", "markdown", "github"}
 	Listings = Formats[:2:2]
 )
 
@@ -32,6 +32,11 @@ func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 	switch o.Format {
 	case "", "text":
 		return writeText(w, v, o)
+	case "markdown":
+		_, err := io.WriteString(w, Markdown(v, mostMarkdown))
+		return err
+	case "github":
+		return writeLog(w, v, o)
 	case "json":
 		data, err := v.Encode()
 		if err != nil {

@@ -160,8 +160,8 @@ func render(t *testing.T, v *verdict.Verdict, o Options) string {
 func TestTextGoldens(t *testing.T) {
 	wanted := map[string]bool{}
 	for name, v := range verdicts() {
-		for suffix, o := range map[string]Options{"": {}, "-verbose": {Verbose: true}} {
-			file := name + suffix + ".txt"
+		for suffix, o := range map[string]Options{".txt": {}, "-verbose.txt": {Verbose: true}, ".md": {Format: "markdown"}, ".log": {Format: "github"}} {
+			file := name + suffix
 			wanted[file] = true
 			got := render(t, v, o)
 			path := filepath.Join("testdata", file)

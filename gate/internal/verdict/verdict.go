@@ -141,6 +141,8 @@ type Counts struct {
 type KernelVerdict struct {
 	Name     string            `json:"name"`
 	File     string            `json:"file,omitempty"`
+	Source   string            `json:"source,omitempty"` // where its __global__ function stands
+	Line     int               `json:"line,omitempty"`   // in Source, from 1
 	Arch     string            `json:"arch,omitempty"`
 	State    State             `json:"state"`
 	Status   Status            `json:"status"`
