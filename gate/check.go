@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 func checkCommand() *cli.Command {
@@ -99,7 +101,24 @@ func runCheck(c *cli.Context, record bool) error {
 	if err := writeVerdict(c.String("out"), v); err != nil {
 		return err
 	}
-	return show(c, v, screen.readOn(c.App.Writer))
+	return show(c, v, report.Options{Announced: screen.readOn(c.App.Writer), Below: startedBelow(c, v, o.Options)})
+}
+
+// startedBelow is the folder in which the command was started, from the root;
+// "" where nothing in the report names a file.
+func startedBelow(c *cli.Context, v *verdict.Verdict, o project.Options) string {
+	if len(v.Notes) == 0 && !slices.ContainsFunc(v.Kernels, func(k verdict.KernelVerdict) bool { return k.Detail != "" }) {
+		return ""
+	}
+	root, _, _, err := project.Find(c.Context, o)
+	if err != nil {
+		return ""
+	}
+	below, err := filepath.Rel(root, o.Dir)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(below)
 }
 
 // sensibleLimits refuses values that would be replaced by the default without a word.

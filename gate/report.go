@@ -63,7 +63,7 @@ func renderAgain(c *cli.Context) error {
 	if err != nil {
 		return exit.Usagef("gate check --out FOLDER writes one", "%w", err)
 	}
-	return show(c, v, nil)
+	return show(c, v, report.Options{})
 }
 
 func readVerdict(c *cli.Context, name string) (*verdict.Verdict, error) {
@@ -77,10 +77,10 @@ func readVerdict(c *cli.Context, name string) (*verdict.Verdict, error) {
 }
 
 // show renders the verdict on standard output. Its status is the command's.
-func show(c *cli.Context, v *verdict.Verdict, announced []string) error {
-	err := report.Write(c.App.Writer, v, report.Options{Format: lookOf(c), Verbose: c.Bool("verbose"), Quiet: c.Bool("quiet"),
-		Color: colourful(c.App.Writer, c.String("color")), Announced: announced})
-	if err != nil {
+func show(c *cli.Context, v *verdict.Verdict, o report.Options) error {
+	o.Format, o.Verbose, o.Quiet = lookOf(c), c.Bool("verbose"), c.Bool("quiet")
+	o.Color = colourful(c.App.Writer, c.String("color"))
+	if err := report.Write(c.App.Writer, v, o); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if lookOf(c) == "github" {

@@ -128,7 +128,7 @@ func TestRefusedInput(t *testing.T) {
 		{name: "incbin", more: "\nasm(\".incbin \\\"k.cu\\\"\");", status: exit.Usage, message: "kernels/op/k/k.cu:8: the assembler's .incbin is refused"},
 		{name: "line", more: "\n#line 5 \"/usr/include/stdio.h\"\nint x;", status: exit.Usage, message: "kernels/op/k/k.cu:8: #line moves what follows into /usr/include/stdio.h"},
 		{name: "no gate_run", change: func(k *manifest.Kernel) { write(t, filepath.Join(k.Dir, "k.cu"), "__global__ void f() {}\n") }, status: exit.Fail, message: "op/k has no function gate_run"},
-		{name: "open symbol", more: "int nowhere(); extern \"C\" int use() { return nowhere(); }", status: exit.Fail, message: "op/k does not compile"},
+		{name: "open symbol", more: "int nowhere(); extern \"C\" int use() { return nowhere(); }", status: exit.Fail, message: "op/k does not link"},
 		{name: "object of another kind", change: func(k *manifest.Kernel) {
 			write(t, filepath.Join(k.Dir, "rows.o"), "/* GNU ld script */ INPUT(librows.a)\n")
 			k.Objects = []string{"rows.o"}

@@ -39,7 +39,7 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 		return nil, err
 	}
 	args := b.arguments(k, arch, tmp)
-	output, err := b.nvcc(ctx, p, k, args, tmp)
+	output, err := b.nvcc(ctx, p, k, arch, args, tmp)
 	if errors.As(err, new(*CompileError)) {
 		err = cmp.Or(b.pointers(p, k), err)
 	}
@@ -153,7 +153,7 @@ func (b *Builder) language(k *manifest.Kernel, arch string) []string {
 }
 
 // nvcc returns everything that the compiler printed, in its order.
-func (b *Builder) nvcc(ctx context.Context, p places, k *manifest.Kernel, args []string, tmp string) ([]byte, error) {
+func (b *Builder) nvcc(ctx context.Context, p places, k *manifest.Kernel, arch string, args []string, tmp string) ([]byte, error) {
 	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true,
 		Confine: b.confine(k, tmp)}.Run(ctx)
 	switch {
@@ -166,11 +166,7 @@ func (b *Builder) nvcc(ctx context.Context, p places, k *manifest.Kernel, args [
 	case r.Code != 0 && machineFault.Match(r.Stdout):
 		return nil, fmt.Errorf("nvcc failed for want of something on this machine: %s", printable.First(string(machineFault.Find(r.Stdout))))
 	case r.Code != 0:
-		refused := &CompileError{Kernel: k.Name, Output: p.shorten(r.Stdout)}
-		if strings.Contains(refused.Output, "Permission denied") {
-			refused.Output += "(the compiler may read the folder of the kernel, that of its op, and what include:, objects: and libraries: in kernel.yaml name)\n"
-		}
-		return nil, refused
+		return nil, b.refused(ctx, p, k, arch, tmp, r.Stdout)
 	}
 	return r.Stdout, nil
 }
@@ -194,21 +190,6 @@ var machineFault = regexp.MustCompile(`(?mi)^(?:nvcc: )?(?:Killed|Terminated|Han
 	`CPU time limit exceeded|File size limit exceeded) signal terminated program|No space left on device|Disk quota exceeded|File too large|` +
 	`File size limit exceeded|Too many open files|Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted|` +
 	`Read-only file system|Resource temporarily unavailable|Input/output error).*$`)
-
-// shorten takes the folders of this machine out of the compiler's lines.
-func (p places) shorten(output []byte) string {
-	text := string(output)
-	for _, pl := range p {
-		if pl.letter == "R" {
-			text = strings.ReplaceAll(text, pl.dir+string(filepath.Separator), "")
-		}
-	}
-	const most = 16 << 10
-	if len(text) > most {
-		text = text[:most] + "\n… (cut)\n"
-	}
-	return text
-}
 
 // portable replaces the folders of this machine in a command.
 func (b *Builder) portable(args []string, tmp string) []string {

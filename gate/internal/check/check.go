@@ -245,6 +245,9 @@ func (r *run) describe(v *verdict.Verdict, broke error) {
 	for _, notes := range [][]string{r.project.Notes, r.notes, r.shelf.Notes, command.Openings()} {
 		v.Notes = append(v.Notes, notes...)
 	}
+	if remedy := r.remedy(); remedy != "" && !r.Record && v.Counts.Missing > 0 {
+		v.Notes = append(v.Notes, remedy)
+	}
 	if broke != nil {
 		v.ToolFailure = true
 		v.Notes = append(v.Notes, broke.Error())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -57,6 +58,34 @@ func (r *run) recorded(copied int, c verdict.Counts) string {
 		text += ": the store holds all that is asked for"
 	}
 	return text
+}
+
+// remedy is the command that records what is missing.
+func (r *run) remedy() string {
+	var names []string
+	all := map[string]bool{}
+	for i := range r.asked.Questions {
+		q := &r.asked.Questions[i]
+		all[q.Kernel] = true
+		open := q.Settled == nil && q.Stopped == "" && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool {
+			return n.Asked() && n.Tier != evidence.Static && n.Never == "" && r.ledger.Find(n).Record == nil
+		})
+		if open && !slices.Contains(names, q.Kernel) {
+			names = append(names, quote(q.Kernel))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	command := "gate baseline record"
+	if len(names) < len(all) {
+		command += " " + strings.Join(names, " ")
+	}
+	where := "a GPU"
+	if m := r.project.Policy.Machines; len(m) > 0 {
+		where = strings.Join(m, ", and on one with ")
+	}
+	return "what is missing is recorded by " + command + " on a machine with " + where
 }
 
 // why is the first cause why something was not measured.

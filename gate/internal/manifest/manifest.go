@@ -121,12 +121,16 @@ func LoadAll(root string, patterns []string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := called(w, base, "kernel.yaml")
+	all, err := called(w, base, kernelName)
 	if err != nil {
 		return nil, err
 	}
 	return load(w, base, slices.Compact(slices.Sorted(slices.Values(slices.Concat(files, all)))))
 }
+
+// kernelName is what a kernel's file is called: patterns select no other, so
+// that a folder holds one kernel.
+const kernelName = "kernel.yaml"
 
 func load(w *walker, base string, files []string) (*Set, error) {
 	set := &Set{Root: w.root, base: base}
@@ -138,6 +142,10 @@ func load(w *walker, base string, files []string) (*Set, error) {
 		k, err := loadKernel(w.root, base, file, set.Ops)
 		if err != nil {
 			return nil, err
+		}
+		if i := slices.IndexFunc(set.Kernels, func(o *Kernel) bool { return o.Name == k.Name }); i >= 0 {
+			return nil, &yamlfile.Error{File: file, Line: 1, Msg: fmt.Sprintf("kernel %q is already defined in %s", k.Name, set.Kernels[i].File),
+				Advice: "a kernel is called by its folder below " + base + "/"}
 		}
 		set.Kernels = append(set.Kernels, k)
 	}
@@ -170,7 +178,7 @@ func (s *Set) Named(name string) (*Kernel, error) {
 		names = append(names, k.Name)
 	}
 	missing := &NoKernelError{Name: name, Hint: yamlfile.DidYouMean(name, names, "")}
-	file := path.Join(s.base, name, "kernel.yaml")
+	file := path.Join(s.base, name, kernelName)
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
 		return nil, missing
 	}
@@ -189,7 +197,9 @@ func match(w *walker, patterns []string) (files []string, base string, err error
 		if !doublestar.ValidatePattern(pattern) || !filepath.IsLocal(filepath.FromSlash(pattern)) {
 			return nil, "", fmt.Errorf("%q is not a pattern for files below the root", p)
 		}
-		means := func(f string) bool { return f == pattern || doublestar.MatchUnvalidated(pattern, f) }
+		means := func(f string) bool {
+			return path.Base(f) == kernelName && (f == pattern || doublestar.MatchUnvalidated(pattern, f))
+		}
 		if negated {
 			maps.DeleteFunc(found, func(f string, _ bool) bool { return means(f) })
 			continue
@@ -263,7 +273,7 @@ func loadOp(root, file string) (*Op, error) {
 			return nil, bad("tolerance."+name, "there is no tolerance %q: results are held to relative_error alone", name)
 		}
 		if !(tol > 0 && tol <= 1) {
-			return nil, bad("tolerance."+name, "tolerance %s must be above 0 and at most 1", name)
+			return nil, bad("tolerance."+name, "tolerance %s must be above 0 and at most 1, not %v", name, tol)
 		}
 	}
 	if err := checkDims(f.Dims, bad); err != nil {
@@ -313,7 +323,20 @@ func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format s
 	return nil
 }
 
-var archPattern = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
+var (
+	archPattern = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
+	archMeant   = regexp.MustCompile(`(?i)^(?:sm|compute)?[_-]?([0-9]{1,2})\.?([0-9][af]?)$`)
+)
+
+// meantArch reads what others write for an architecture: 90, sm90, 9.0,
+// compute_90, SM_90.
+func meantArch(a string) string {
+	m := archMeant.FindStringSubmatch(a)
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", "sm_"+m[1]+strings.ToLower(m[2]))
+}
 
 func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	if why := nvccflags.BadName(path.Dir(file)); why != "" {
@@ -342,12 +365,16 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		return nil, bad("cases", "", "cases needs at least one case of the op")
 	}
 	for i, a := range f.Arch {
-		if !archPattern.MatchString(a) || slices.Index(f.Arch, a) != i {
-			return nil, bad(fmt.Sprintf("arch[%d]", i), "", "%q is not an architecture such as sm_90 or sm_90a, named once", a)
+		at := fmt.Sprintf("arch[%d]", i)
+		if !archPattern.MatchString(a) {
+			return nil, bad(at, meantArch(a), "%q is not an architecture such as sm_90 or sm_90a", a)
+		}
+		if slices.Index(f.Arch, a) != i {
+			return nil, bad(at, "", "arch names %q twice", a)
 		}
 	}
 	if err := localFiles(k.Dir, root, f.Sources); err != nil {
-		return nil, bad("sources", "", "%v", err)
+		return nil, bad("sources", meantFile(err), "%v", err)
 	}
 	if err := k.checkFiles(root, bad); err != nil {
 		return nil, err
@@ -376,7 +403,7 @@ func (k *Kernel) checkFiles(root string, bad func(key, hint, format string, args
 				return bad(at, "", "%q is not the name of a %s file", name, list.suffix)
 			}
 			if err := local(k.Dir, root, name, "file", fs.FileMode.IsRegular); err != nil {
-				return bad(at, "", "%v", err)
+				return bad(at, meantFile(err), "%v", err)
 			}
 		}
 	}
@@ -397,8 +424,12 @@ func (k *Kernel) bind(f kernelFile, ops []*Op, bad func(key, hint, format string
 	}
 	for i, name := range f.Cases {
 		j := slices.IndexFunc(k.Op.Cases, func(c Case) bool { return c.Name == name })
-		if j < 0 || slices.Index(f.Cases, name) != i {
-			return bad(fmt.Sprintf("cases[%d]", i), didYouMean(name, k.Op.caseNames()), "op %s has no case %q, or it is named twice", k.Op.Name, name)
+		at := fmt.Sprintf("cases[%d]", i)
+		if j < 0 {
+			return bad(at, didYouMean(name, k.Op.caseNames()), "op %s has no case %q", k.Op.Name, name)
+		}
+		if slices.Index(f.Cases, name) != i {
+			return bad(at, "", "cases names %q twice", name)
 		}
 		k.Cases = append(k.Cases, k.Op.Cases[j])
 	}
@@ -447,7 +478,31 @@ func local(dir, root, name, kind string, is func(fs.FileMode) bool) error {
 		return fmt.Errorf("%q holds a comma, at which nvcc splits names", name)
 	}
 	if info, err := os.Stat(full); err != nil || !is(info.Mode()) {
-		return fmt.Errorf("there is no %s %q here", kind, name)
+		return &absentError{kind: kind, name: name, dir: dir}
 	}
 	return nil
+}
+
+// An absentError is a file that a manifest names and that is not there.
+type absentError struct{ kind, name, dir string }
+
+func (e *absentError) Error() string { return fmt.Sprintf("there is no %s %q here", e.kind, e.name) }
+
+// meantFile names the file of the same folder that a missing one most likely is.
+func meantFile(err error) string {
+	var absent *absentError
+	if !errors.As(err, &absent) {
+		return ""
+	}
+	entries, err := os.ReadDir(absent.dir)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != kernelName {
+			names = append(names, e.Name())
+		}
+	}
+	return yamlfile.DidYouMean(absent.name, names, "")
 }

@@ -149,18 +149,23 @@ func TestKernelRefusals(t *testing.T) {
 		{"op far from any", "op: sum", "op: attention", `1:1: there is no op "attention"`, "known: sum"},
 		{"no sources", "sources: [k.cu]\n", "", "1: sources needs at least one .cu file", ""},
 		{"empty sources", "[k.cu]", "[]", "1:2: sources needs at least one .cu file", ""},
-		{"source that is not there", "[k.cu]", "[x.cu]", `1:2: there is no file "x.cu" here`, ""},
+		{"source that is not there", "[k.cu]", "[x.cu]", `1:2: there is no file "x.cu" here`, `did you mean "k.cu"?`},
+		{"source of another ending", "[k.cu]", "[k.cpp]", `1:2: there is no file "k.cpp" here`, `did you mean "k.cu"?`},
 		{"source that is a folder", "[k.cu]", "[.]", `1:2: there is no file "." here`, ""},
 		{"source outside", "[k.cu]", "[../../../../x.cu]", `1:2: "../../../../x.cu" lies outside the repository`, ""},
 		{"source twice", "[k.cu]", "[k.cu, k.cu]", `1:2: two files are called "k"`, ""},
 		{"two sources of one name", "[k.cu]", "[k.cu, ../two/k.cu]", `1:2: two files are called "k"`, ""},
 		{"no arch", "arch: [sm_90]\n", "", "1: arch needs at least one architecture, such as sm_90", ""},
-		{"virtual arch", "[sm_90]", "[compute_90]", `1:3: "compute_90" is not an architecture such as sm_90 or sm_90a, named once`, ""},
-		{"arch twice", "[sm_90]", "[sm_90, sm_90]", `1:3: "sm_90" is not an architecture such as sm_90 or sm_90a, named once`, ""},
-		{"arch with more behind it", "[sm_90]", `["sm_90,code=sm_70"]`, `1:3: "sm_90,code=sm_70" is not an architecture such as sm_90 or sm_90a, named once`, ""},
+		{"virtual arch", "[sm_90]", "[compute_90]", `1:3: "compute_90" is not an architecture such as sm_90 or sm_90a`, `did you mean "sm_90"?`},
+		{"arch as a number", "[sm_90]", "[90]", `1:3: "90" is not an architecture such as sm_90 or sm_90a`, `did you mean "sm_90"?`},
+		{"arch without its line", "[sm_90]", "[sm90]", `1:3: "sm90" is not an architecture such as sm_90 or sm_90a`, `did you mean "sm_90"?`},
+		{"arch in capitals", "[sm_90]", "[SM_90A]", `1:3: "SM_90A" is not an architecture such as sm_90 or sm_90a`, `did you mean "sm_90a"?`},
+		{"compute capability", "[sm_90]", "[12.0]", `1:3: "12.0" is not an architecture such as sm_90 or sm_90a`, `did you mean "sm_120"?`},
+		{"arch twice", "[sm_90]", "[sm_90, sm_90]", `1:3: arch names "sm_90" twice`, ""},
+		{"arch with more behind it", "[sm_90]", `["sm_90,code=sm_70"]`, `1:3: "sm_90,code=sm_70" is not an architecture such as sm_90 or sm_90a`, ""},
 		{"no cases", "cases: [small]\n", "", "1: cases needs at least one case of the op", ""},
-		{"unknown case", "[small]", "[smal]", `1:6: op sum has no case "smal", or it is named twice`, `did you mean "small"?`},
-		{"case twice", "[small]", "[small, small]", `1:6: op sum has no case "small", or it is named twice`, `did you mean "small"?`},
+		{"unknown case", "[small]", "[smal]", `1:6: op sum has no case "smal"`, `did you mean "small"?`},
+		{"case twice", "[small]", "[small, small]", `1:6: cases names "small" twice`, ""},
 		{"flag of gate's own", "[-O3]", "[-O3, -o, x]", "1:4: -o is refused: gate chooses the files that are written", ""},
 		{"flag that runs a command", "[-O3]", `["-DX=$(id)"]`, `1:4: flag "-DX=$(id)" holds '$': a shell reads nvcc's flags, so they hold letters, digits and _-+.,=:/@ alone`, ""},
 		{"file among the flags", "[-O3]", "[-O3, sum.o]", `1:4: "sum.o" is not an option; kernel.yaml names files by its other keys, such as sources`, ""},
@@ -211,9 +216,9 @@ func TestOpRefusals(t *testing.T) {
 		{"no tolerance", "tolerance: {relative_error: 1.0e-3}\n", "", "1: tolerance needs relative_error"},
 		{"unknown tolerance", "relative_error", "rel_err", `1:7: there is no tolerance "rel_err": results are held to relative_error alone`},
 		{"tolerance that the harness does not know", "{relative_error: 1.0e-3}", "{relative_error: 1.0e-3, max_abs_error: 1}", `1:7: there is no tolerance "max_abs_error": results are held to relative_error alone`},
-		{"tolerance of 0", "1.0e-3", "0", "1:7: tolerance relative_error must be above 0 and at most 1"},
-		{"tolerance below 0", "1.0e-3", "-1", "1:7: tolerance relative_error must be above 0 and at most 1"},
-		{"tolerance above 1", "1.0e-3", "1.001", "1:7: tolerance relative_error must be above 0 and at most 1"},
+		{"tolerance of 0", "1.0e-3", "0", "1:7: tolerance relative_error must be above 0 and at most 1, not 0"},
+		{"tolerance below 0", "1.0e-3", "-1", "1:7: tolerance relative_error must be above 0 and at most 1, not -1"},
+		{"tolerance above 1", "1.0e-3", "1.001", "1:7: tolerance relative_error must be above 0 and at most 1, not 1.001"},
 		{"tolerance that nothing exceeds", "1.0e-3", ".inf", `1:7: ".inf" is not a finite number: no value would ever exceed it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -244,7 +249,7 @@ func wantError(t *testing.T, root, want, hint string) {
 func TestLinesPointAtListEntries(t *testing.T) {
 	text := "op: sum\nsources:\n  - k.cu\narch:\n  - sm_90\n  - hopper\ncases:\n  - small\n"
 	root := tree(t, plain(map[string]string{"kernels/sum/one/kernel.yaml": text}))
-	wantError(t, root, `kernels/sum/one/kernel.yaml:6: "hopper" is not an architecture such as sm_90 or sm_90a, named once`, "")
+	wantError(t, root, `kernels/sum/one/kernel.yaml:6: "hopper" is not an architecture such as sm_90 or sm_90a`, "")
 }
 
 // FuzzLoad holds: a kernel.yaml is refused by an *Error of that file, or it
@@ -291,4 +296,22 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestPatternsSelectFilesCalledKernelYAML(t *testing.T) {
+	root := tree(t, plain(map[string]string{"kernels/sum/one/other.yaml": kernelText, "kernels/sum/one/kernel.yaml.orig": "{"}))
+	for _, pattern := range []string{"kernels/**", "kernels/**/*.yaml", "kernels/sum/one/*"} {
+		if set, err := Load(root, []string{pattern}); err != nil || kernelNames(set) != "sum/one" {
+			t.Errorf("%s: %v, %v", pattern, set, err)
+		}
+	}
+	if set, err := Load(root, []string{"kernels/sum/one/other.yaml"}); err != nil || len(set.Kernels) != 0 {
+		t.Errorf("a file of another name: %v, %v", set, err)
+	}
+}
+
+func TestTwoKernelsOfOneNameAreRefused(t *testing.T) {
+	root := tree(t, plain(map[string]string{"kernels/kernel.yaml": kernelText, "kernels/k.cu": "",
+		"kernels/kernels/kernel.yaml": kernelText, "kernels/kernels/k.cu": ""}))
+	wantError(t, root, `kernels/kernels/kernel.yaml:1: kernel "kernels" is already defined in kernels/kernel.yaml`, "a kernel is called by its folder below kernels/")
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
@@ -32,15 +33,23 @@ var amountUnits = map[string]struct {
 // UnmarshalYAML reads a scalar; anything that is not a finite number of at
 // least 0 with a known unit is refused.
 func (a *Amount) UnmarshalYAML(n *yamlfile.Node) error {
+	hint := ""
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("line %d: %s", n.Line, fmt.Sprintf(format, args...))
+		return &yamlfile.Error{Line: n.Line, Msg: fmt.Sprintf(format, args...), Advice: hint}
+	}
+	if n.Kind != yamlfile.Scalar {
+		return bad("one amount such as 8, 1e-3, 2%%, 5pp or 50ns is needed here, not a list or a mapping")
 	}
 	m := amountPattern.FindStringSubmatch(n.Value)
-	if n.Kind != yamlfile.Scalar || m == nil {
+	if m == nil {
+		if point := strings.Replace(n.Value, ",", ".", 1); amountPattern.MatchString(point) {
+			hint = fmt.Sprintf("did you mean %q?", point)
+		}
 		return bad("%q is not an amount such as 8, 1e-3, 2%%, 5pp or 50ns", n.Value)
 	}
 	u, ok := amountUnits[m[2]]
 	if !ok {
+		hint = unitMeant(m[1], m[2])
 		return bad("%q has an unknown unit %q: known are %%, pp, ns, us, ms, s, B, KB, KiB, MB, MiB, GB, GiB", n.Value, m[2])
 	}
 	f, err := strconv.ParseFloat(m[1], 64)
@@ -52,6 +61,23 @@ func (a *Amount) UnmarshalYAML(n *yamlfile.Node) error {
 	}
 	*a = Amount{Number: f * u.scale, Unit: u.unit, Text: n.Value, Set: true}
 	return nil
+}
+
+// unitMeant is the amount with the unit that a word stands for: percent, NS,
+// microseconds.
+func unitMeant(number, word string) string {
+	for _, spelled := range []struct{ word, unit string }{{"percent", "%"}, {"points", "pp"}, {"nanoseconds", "ns"}, {"microseconds", "us"},
+		{"milliseconds", "ms"}, {"seconds", "s"}, {"bytes", "B"}} {
+		if strings.EqualFold(word, spelled.word) || strings.EqualFold(word+"s", spelled.word) {
+			return fmt.Sprintf("did you mean %q?", number+spelled.unit)
+		}
+	}
+	for unit := range amountUnits {
+		if strings.EqualFold(word, unit) {
+			return fmt.Sprintf("did you mean %q?", number+unit)
+		}
+	}
+	return ""
 }
 
 // InPercent turns "14%" into 14 for a metric in %: not the 14.000000000000002

@@ -29,6 +29,14 @@ type Policy struct {
 	Stored       bool          // times are held against stored sessions; the base is not run
 	AfterFailure AfterFailure
 	Rules        []Rule
+
+	kernelsLine int
+}
+
+// Unmatched is the error for patterns that no kernel.yaml fits.
+func (p *Policy) Unmatched() error {
+	return &yamlfile.Error{File: p.File, Line: p.kernelsLine, Msg: "no kernel matches " + strings.Join(p.Kernels, ", "),
+		Advice: "kernels: names files called kernel.yaml, from the root of the repository, such as kernels/**/kernel.yaml"}
 }
 
 // AfterFailure says whether a kernel that fails a tier goes on to the next.
@@ -106,7 +114,7 @@ func (c checker) bad(key, hint, format string, args ...any) error {
 
 func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 	c := checker{name, lines}
-	p := &Policy{File: name, Kernels: f.Kernels, Machines: f.Machines, Store: f.Store, AfterFailure: Stop}
+	p := &Policy{File: name, Kernels: f.Kernels, Machines: f.Machines, Store: f.Store, AfterFailure: Stop, kernelsLine: lines["kernels"]}
 	switch {
 	case f.Version == 0:
 		return nil, c.bad("", "version: 1", "version is missing")

@@ -65,11 +65,7 @@ func (c checker) rule(f *file, i int) (Rule, error) {
 	}
 	m, ok := metric.Lookup(in.Metric)
 	if !ok {
-		hint := "see `gate schema metrics` for the list"
-		if near := yamlfile.Nearest(in.Metric, metric.Names()); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return Rule{}, c.bad(key("metric"), hint, "rule %q: unknown metric %q", in.ID, in.Metric)
+		return Rule{}, c.bad(key("metric"), metricMeant(in.Metric), "rule %q: unknown metric %q", in.ID, in.Metric)
 	}
 	r := Rule{ID: in.ID, Metric: m, RelativeTo: in.RelativeTo, Limit: in.Limit, MaxRegression: in.MaxRegression, Floor: in.Floor,
 		Kernels: in.Kernels, Severity: verdict.Red, Line: c.lines[at]}
@@ -93,6 +89,38 @@ func (c checker) rule(f *file, i int) (Rule, error) {
 	return r, c.amounts(r, key)
 }
 
+// metricMeant names the metric that a misspelt word most likely meant, or all
+// that hold it.
+func metricMeant(word string) string {
+	if near := yamlfile.Nearest(word, metric.Names()); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	var holds, lasts []string
+	for _, name := range metric.Names() {
+		if word != "" && strings.Contains(name, strings.TrimSuffix(strings.ToLower(word), "s")) {
+			holds = append(holds, name)
+		}
+		lasts = append(lasts, name[strings.IndexByte(name, '.')+1:])
+	}
+	if near := yamlfile.Nearest(word, lasts); near != "" && len(holds) == 0 {
+		holds = append(holds, metric.Names()[slices.Index(lasts, near)])
+	}
+	if len(holds) == 0 {
+		return "see `gate schema metrics` for the list"
+	}
+	return "did you mean " + strings.Join(holds, ", ") + "?"
+}
+
+// percentMeant is a number without a unit as the share that it was meant to be:
+// 2 and 0.02 are both 2%.
+func percentMeant(a Amount) string {
+	share := a.Number
+	if share < 1 {
+		share *= 100
+	}
+	return fmt.Sprintf("did you mean %.4g%%?", share)
+}
+
 // time works out the bound of a rule on a time.
 func (c checker) time(r *Rule, profile compare.Limits, i int) (err error) {
 	if !r.Metric.Time() {
@@ -107,6 +135,9 @@ func (c checker) time(r *Rule, profile compare.Limits, i int) (err error) {
 		err = fmt.Errorf("no time lies below a limit of %s", r.Limit.Text)
 	case r.MaxRegression.Set:
 		key = fmt.Sprintf("rules[%d].max_regression", i)
+		if r.MaxRegression.Number > 99 {
+			return c.bad(key, "2%", "rule %q: a time that may grow by %s is not limited: 9900%% is the most", r.ID, r.MaxRegression.Text)
+		}
 		r.Bound.Limits, err = compare.MaxRegression(profile, r.MaxRegression.Number)
 	}
 	if err != nil {
@@ -131,7 +162,11 @@ func (c checker) amounts(r Rule, key func(string) string) error {
 		return c.bad(key("limit"), "", "rule %q: a limit of %s does not fit %s, which is in %s", r.ID, r.Limit.Text, m.Name, metric.UnitName(m.Unit))
 	}
 	if r.MaxRegression.Set && r.MaxRegression.Unit != "%" && !sameUnit(r.MaxRegression, m) {
-		return c.bad(key("max_regression"), "", "rule %q: max_regression of %s does not fit %s, which is in %s", r.ID, r.MaxRegression.Text, m.Name, metric.UnitName(m.Unit))
+		hint := ""
+		if r.MaxRegression.Unit == "" {
+			hint = percentMeant(r.MaxRegression)
+		}
+		return c.bad(key("max_regression"), hint, "rule %q: max_regression of %s does not fit %s, which is in %s", r.ID, r.MaxRegression.Text, m.Name, metric.UnitName(m.Unit))
 	}
 	if m.Time() && r.MaxRegression.Set && (r.MaxRegression.Unit != "%" || r.MaxRegression.Number <= 0) {
 		return c.bad(key("max_regression"), "2%", "rule %q: a time is compared in %%, above 0", r.ID)

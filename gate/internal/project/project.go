@@ -106,6 +106,9 @@ func (p *Project) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.Base == NoBase {
+		p.Notes = append(p.Notes, p.limitsOnly()...)
+	}
 	if repo == nil {
 		p.NoBase, p.baseRoot = "--base none was given", p.Root
 	} else if err := p.openBase(ctx, repo, name); err != nil {
@@ -115,6 +118,20 @@ func (p *Project) read(ctx context.Context) error {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d of %d kernels are checked, as asked", len(p.head), all))
 	}
 	return nil
+}
+
+// limitsOnly says which rules stay open without a base.
+func (p *Project) limitsOnly() []string {
+	var compare []string
+	for _, r := range p.Policy.Rules {
+		if r.Compares() && r.RelativeTo == "" {
+			compare = append(compare, r.ID)
+		}
+	}
+	if len(compare) == 0 {
+		return nil
+	}
+	return []string{"--base none judges limits only: " + strings.Join(compare, ", ") + " compare with a base and stay undecided; --base REVISION names one"}
 }
 
 // Find is the policy that a command started in a folder means, with the root of
@@ -160,8 +177,7 @@ func (p *Project) load(path, name string) (all int, err error) {
 	}
 	p.Notes = append(p.Notes, set.Notes...)
 	if len(set.Kernels) == 0 {
-		return 0, exit.Usagef("kernels: in "+name+" names kernel.yaml files from the root of the repository",
-			"no kernel matches %s", strings.Join(p.Policy.Kernels, ", "))
+		return 0, p.Policy.Unmatched()
 	}
 	if err := p.Policy.Idle(names(set.Kernels)); err != nil {
 		return 0, err

@@ -41,8 +41,38 @@ func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger,
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := p.warnings(head); err != nil {
+		return nil, nil, err
+	}
 	ledger, err := p.compiled(head, base)
 	return subjects, ledger, err
+}
+
+// mostWarnings are noted of a check.
+const mostWarnings = 20
+
+// warnings notes what the compiler warned of in the head.
+func (p *Project) warnings(head []build.Result) error {
+	var all []string
+	for _, r := range head {
+		if r.Artifact == nil {
+			continue
+		}
+		found, err := build.Warnings(r.Kernel, r.Artifact)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Kernel.Name, err)
+		}
+		for _, w := range found {
+			if !slices.Contains(all, w) {
+				all = append(all, w)
+			}
+		}
+	}
+	if more := len(all) - mostWarnings; more > 0 {
+		all = append(all[:mostWarnings], fmt.Sprintf("the compiler gave %d more warnings", more))
+	}
+	p.Notes = append(p.Notes, all...)
+	return nil
 }
 
 // count tells of every kernel that was built, by its number among all.

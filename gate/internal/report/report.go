@@ -24,6 +24,7 @@ type Options struct {
 	Color     bool
 	Verbose   bool     // passing findings too, and every kernel by itself
 	Quiet     bool     // of a text, the last line only
+	Below     string   // of a text: the folder, from the root, that names of files are shown from
 	Announced []string // notes that the same reader has read already
 }
 

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -36,7 +38,7 @@ func (t *text) body(v *verdict.Verdict) {
 	t.evidence(v)
 	for _, n := range v.Notes {
 		if !slices.Contains(t.o.Announced, n) {
-			t.line("note: %s", printable.Line(n))
+			t.line("note: %s", printable.Line(t.places(n)))
 		}
 	}
 	t.line("reproduce: %s", printable.Line(v.Reproduce))
@@ -130,9 +132,26 @@ func (t *text) findings(k verdict.KernelVerdict) string {
 		below.line("  %-12s  launch  %s", printable.Line(l.Change), printable.Line(launch(l)))
 	}
 	if k.Detail != "" {
-		below.line("    %s", strings.ReplaceAll(strings.TrimRight(printable.Text(k.Detail), "\n"), "\n", "\n    "))
+		below.line("    %s", strings.ReplaceAll(strings.TrimRight(printable.Text(t.places(k.Detail)), "\n"), "\n", "\n    "))
 	}
 	return below.out.String()
+}
+
+var place = regexp.MustCompile(`(?m)^(|In file included from )([^\s/(:"][^\s(:"]*)(\(\d+\)|:\d+)`)
+
+// places shows names of files with a line, which are from the root, from the
+// folder in which the command was started.
+func (t *text) places(lines string) string {
+	if t.o.Below == "" || t.o.Below == "." {
+		return lines
+	}
+	return place.ReplaceAllStringFunc(lines, func(found string) string {
+		m := place.FindStringSubmatch(found)
+		if rel, err := filepath.Rel(t.o.Below, m[2]); err == nil {
+			return m[1] + filepath.ToSlash(rel) + m[3]
+		}
+		return found
+	})
 }
 
 // launch writes a launch as CUDA's brackets do.

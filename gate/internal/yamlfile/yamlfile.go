@@ -5,6 +5,7 @@ package yamlfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,8 +111,14 @@ func Decode(data []byte, name string, into any) (Lines, error) {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
-// fromYAML turns the library's message into ours.
+// fromYAML turns the library's message into ours. A type that decodes itself
+// says by an *Error what is wrong.
 func fromYAML(name string, err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		own.File = name
+		return own
+	}
 	text := err.Error()
 	var te *yaml.TypeError
 	if errors.As(err, &te) && len(te.Errors) > 0 {
@@ -118,19 +126,37 @@ func fromYAML(name string, err error) error {
 	}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[1])
-		return &Error{File: name, Line: line, Msg: plain(m[2])}
+		msg, hint := plain(m[2])
+		if strings.HasPrefix(msg, "did not find expected") {
+			line++ // the library counts the lines of these from 0
+		}
+		return &Error{File: name, Line: line, Msg: msg, Advice: cmp.Or(hint, syntaxHint(msg))}
 	}
-	return &Error{File: name, Msg: plain(strings.TrimPrefix(text, "yaml: "))}
+	msg, hint := plain(strings.TrimPrefix(text, "yaml: "))
+	return &Error{File: name, Msg: msg, Advice: hint}
+}
+
+// syntaxHint says what is usually wrong where the text is not YAML.
+func syntaxHint(msg string) string {
+	switch {
+	case strings.Contains(msg, "tab character"), strings.Contains(msg, "cannot start any token"):
+		return "YAML is indented with spaces"
+	case strings.Contains(msg, "',' or"):
+		return "the bracket that opens here is not closed, or a comma is missing"
+	case strings.Contains(msg, "expected key"), strings.Contains(msg, "'-' indicator"):
+		return "every entry of a list begins with '- ', and all of them in one column"
+	}
+	return ""
 }
 
 var cannotUnmarshal = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S+)")
 
 var kinds = map[string]string{"str": "text", "int": "a number", "float": "a number", "seq": "a list", "map": "a mapping", "bool": "true or false", "null": "nothing"}
 
-func plain(msg string) string {
+func plain(msg string) (text, hint string) {
 	m := cannotUnmarshal.FindStringSubmatch(msg)
 	if m == nil {
-		return msg
+		return msg, ""
 	}
 	want := "text"
 	switch {
@@ -147,7 +173,10 @@ func plain(msg string) string {
 	if m[2] != "" {
 		got = fmt.Sprintf("%s (%q)", got, m[2])
 	}
-	return fmt.Sprintf("%s is needed here, not %s", want, got)
+	if want == "a list" && m[2] != "" {
+		hint = "[" + m[2] + "] is a list of one"
+	}
+	return fmt.Sprintf("%s is needed here, not %s", want, got), hint
 }
 
 type walker struct {
@@ -221,10 +250,18 @@ func (w *walker) structure(n *yaml.Node, t reflect.Type, path string) error {
 	return w.pairs(n, path, func(key *yaml.Node) (reflect.Type, error) {
 		ft, ok := fields[key.Value]
 		if !ok {
-			return nil, w.fail(key, fmt.Sprintf("unknown key %q", key.Value), DidYouMean(key.Value, names, "known keys here: "+strings.Join(names, ", ")))
+			return nil, w.fail(key, fmt.Sprintf("unknown key %q", key.Value), keyHint(key.Value, names))
 		}
 		return ft, nil
 	})
+}
+
+// keyHint says what an unknown key was meant to be.
+func keyHint(key string, known []string) string {
+	if name, value, ok := strings.Cut(key, ":"); ok && value != "" && slices.Contains(known, name) {
+		return fmt.Sprintf("a space is missing after the colon: %s: %s", name, value)
+	}
+	return DidYouMean(key, known, "known keys here: "+strings.Join(known, ", "))
 }
 
 // pairs checks keys and values; typeOf says what a key's value has to be.
