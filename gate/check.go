@@ -27,6 +27,7 @@ func checkCommand() *cli.Command {
 			"evidence is judged.\n\n" +
 			"Exit status: 0 pass, 1 a policy is broken, 2 usage or an invalid file, 3 a tool failed, 4 inconclusive.",
 		Flags: append(append(commonFlags(), outputFlags()...),
+			&cli.StringFlag{Name: "tiers", Usage: "ask only these `TIERS`, in their order: static, which needs no GPU, then correctness, profile, latency (default: all)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the questions, what would answer each, and about how many GPU seconds that takes"}),
 		Action: func(c *cli.Context) error { return runCheck(c, false) },
 	}
@@ -61,7 +62,12 @@ func options(c *cli.Context, s *screen) (check.Options, error) {
 	if err := knownLook(c); err != nil {
 		return check.Options{}, err
 	}
+	tiers, err := check.Tiers(c.String("tiers"))
+	if err != nil {
+		return check.Options{}, err
+	}
 	return check.Options{
+		Tiers: tiers,
 		Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
 			Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built},
 		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),

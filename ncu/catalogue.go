@@ -79,6 +79,28 @@ func Metrics() []Metric {
 	return out
 }
 
+// Chips are the families of GPUs on which a metric of the catalogue can be
+// measured, as NVIDIA names them: gh100. A raw counter has none: each chip has its
+// own.
+func (m Metric) Chips() []string {
+	var out []string
+	for _, c := range chips {
+		if len(catalogue()[m.Name].formulas[c]) > 0 {
+			out = append(out, c.String())
+		}
+	}
+	return out
+}
+
+// AllChips are the families of GPUs that the catalogue knows.
+func AllChips() []string {
+	var out []string
+	for _, c := range chips {
+		out = append(out, c.String())
+	}
+	return out
+}
+
 // Lookup returns a metric of the catalogue, or the one that stands for a raw
 // counter (ncu.raw.NAME). A raw counter has no direction, takes its unit from
 // the file, and is aggregated by the last part of its name that says how.

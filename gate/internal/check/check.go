@@ -32,6 +32,7 @@ type Options struct {
 	Record   bool                 // write evidence into the store rather than beside the cache
 	NoGPU    bool                 // judge what is recorded, measure nothing
 	Force    bool                 // time again, unchanged kernels too: what the others measure is exact
+	Tiers    []evidence.Tier      // that are asked for; none: all
 	GPU      string               // UUID or index; "" for the first that the policy asks for
 	Wait     time.Duration        // how long to wait for a GPU that another run holds
 	Idle     time.Duration        // a harness that is silent for longer hangs
@@ -129,13 +130,29 @@ func (r *run) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.asked = plan.Make(r.project.Policy, subjects, plan.Options{NoBase: r.project.NoBase, LimitsOnly: r.Base == project.NoBase, Force: r.Force, Now: r.Now()})
+	if err := r.machinesExist(ctx, known); err != nil {
+		return err
+	}
+	r.asked = plan.Make(r.project.Policy, subjects, plan.Options{NoBase: r.project.NoBase, LimitsOnly: r.Base == project.NoBase, Force: r.Force, Now: r.Now(), Tiers: r.Tiers})
 	if r.asked, err = r.asked.Bind(known, r.shelf.Holds); err != nil {
 		return err
 	}
 	r.shelf.Load(r.asked.Needs(ledger), ledger)
 	r.asked = judge.Stop(r.asked, ledger)
 	return nil
+}
+
+// machinesExist refuses a policy that waits for a machine of a name that nothing
+// has. The compiler's figures are no machine's.
+func (r *run) machinesExist(ctx context.Context, known []evidence.Machine) error {
+	if len(r.Tiers) == 1 && r.Tiers[0] == evidence.Static || r.project.Policy.Strange(known) == nil {
+		return nil
+	}
+	here, err := collect.Machines(ctx, r.project.Tools)
+	if err != nil {
+		return err
+	}
+	return r.project.Policy.Strange(slices.Concat(known, here))
 }
 
 // openShelf opens the repository's store and the user's.
@@ -238,6 +255,7 @@ func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
 
 // describe adds to the verdict what was compared, and what broke.
 func (r *run) describe(v *verdict.Verdict, broke error) {
+	v.JudgedBy = "head"
 	v.Head, v.Base, v.Reproduce = r.project.Head, r.project.Base, r.reproduce()
 	if r.project.NoBase != "" {
 		v.Base.Why = r.project.NoBase
@@ -265,6 +283,13 @@ func (r *run) reproduce() string {
 		words = append(words, "--base", project.NoBase)
 	case r.project.Base.Commit != "":
 		words = append(words, "--base", r.project.Base.Commit[:12])
+	}
+	if len(r.Tiers) > 0 {
+		var names []string
+		for _, t := range r.Tiers {
+			names = append(names, string(t))
+		}
+		words = append(words, "--tiers", strings.Join(names, ","))
 	}
 	for _, k := range r.Kernels {
 		words = append(words, quote(k))

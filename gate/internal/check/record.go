@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -83,7 +84,11 @@ func (r *run) remedy() string {
 	}
 	where := "a GPU"
 	if m := r.project.Policy.Machines; len(m) > 0 {
-		where = strings.Join(m, ", and on one with ")
+		var each []string
+		for _, x := range m {
+			each = append(each, cmp.Or(x.Match, x.Name))
+		}
+		where = strings.Join(each, ", and on one with ")
 	}
 	return "what is missing is recorded by " + command + " on a machine with " + where
 }

@@ -128,6 +128,19 @@ func choose(ctx context.Context, o Options, wants func(evidence.Machine) bool) (
 	return nil, &NoGPUError{fmt.Sprintf("this machine has %s, which is not what the policy asks for", strings.Join(have, ", "))}
 }
 
+// Machines are those that this host's GPUs make; none where there is no GPU.
+func Machines(ctx context.Context, tools *toolchain.Toolchain) ([]evidence.Machine, error) {
+	devices, err := gpu.List(ctx)
+	if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
+		return nil, nil
+	}
+	var out []evidence.Machine
+	for _, d := range devices {
+		out = append(out, machineOf(d, tools))
+	}
+	return out, err
+}
+
 func machineOf(d gpu.Device, tools *toolchain.Toolchain) evidence.Machine {
 	power := "unknown"
 	if d.PowerLimit.Known {

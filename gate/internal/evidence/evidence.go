@@ -110,7 +110,10 @@ type Record struct {
 
 	Provenance Provenance `json:"provenance"`
 	Metrics    Metrics    `json:"metrics,omitempty"`
-	Failure    *Failure   `json:"failure,omitempty"`
+	// Entries are the compiler's figures of each __global__ function, by its
+	// name as it is written in the source.
+	Entries map[string]Metrics `json:"entries,omitempty"`
+	Failure *Failure           `json:"failure,omitempty"`
 
 	Checks     []Check     `json:"checks,omitempty"`
 	Launches   []Launch    `json:"launches,omitempty"`

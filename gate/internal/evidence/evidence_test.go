@@ -23,6 +23,7 @@ func whole() *Record {
 		Provenance: Provenance{Recorded: "2026-11-20T10:00:00Z", Kernel: "sum/<one> & two", Commit: "0123", Compiler: "13.0.88",
 			Profiler: "ncu 2025.3.1", Protocol: "gate-harness/1", Machine: h200},
 		Metrics: Metrics{"latency.typical": Of(100.5, "ns"), "latency.mean": Of(0, "ns"), "ncu.achieved_occupancy": Absent("no counter of that name", "%")},
+		Entries: map[string]Metrics{"k(int*)": {"ptxas.registers": Of(32, "registers/thread")}},
 		Failure: &Failure{Kind: Hang, Message: "it hangs", Hint: "wait"},
 		Checks: []Check{{Class: "normal", Elements: 4, RelativeError: number(0), MaxAbsError: nil, MaxAbsIndex: 3, NonFinite: 1,
 			Unwritten: 2, Guard: "ok", InputsChanged: true, Repeatable: true, Status: "fail", Reasons: []string{"wrong"}}},

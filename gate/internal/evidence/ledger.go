@@ -171,8 +171,13 @@ func (n *Need) refuses(r *Record) string {
 		return ""
 	}
 	at, err := time.Parse(time.RFC3339, r.Provenance.Recorded)
-	if err != nil || at.Before(n.Since) || at.After(n.Until) {
-		return fmt.Sprintf("the %s recorded on %s is not recent", r.Tier, n.At.Machine)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the %s recorded on %s does not say when", r.Tier, n.At.Machine)
+	case at.Before(n.Since):
+		return fmt.Sprintf("the %s of %s was recorded on %s, before the oldest that is asked for", r.Tier, n.At.Machine, r.Provenance.Recorded)
+	case at.After(n.Until):
+		return fmt.Sprintf("the %s recorded on %s is dated in the future", r.Tier, n.At.Machine)
 	}
 	return ""
 }

@@ -35,7 +35,34 @@ func (j *judge) regression(q *plan.Question, f verdict.Finding) verdict.Finding 
 		return f
 	}
 	f.Status, f.Reason = worsening(q.Rule, base.Number, f.Head.Number)
+	if by := gain(q.Rule, base.Number, f.Head.Number); f.Status == verdict.Pass && by > q.Rule.Gain.Number && q.Rule.Gain.Set {
+		f = tooGood(q, f)
+	}
 	return f
+}
+
+// tooGood asks why a figure got so much better: a measurement of nothing looks
+// like that as well.
+func tooGood(q *plan.Question, f verdict.Finding) verdict.Finding {
+	f.Status, f.Gain = verdict.Inconclusive, true
+	f.Reason += fmt.Sprintf("; a gain of more than %s needs an explanation: a waiver of this rule says that it is meant", q.Rule.Gain.Text)
+	return f
+}
+
+// gain is how much better the head is, in the unit of the rule's unexplained_gain.
+// A share of a base of 0 is not defined, and nothing is better by it.
+func gain(r *policy.Rule, base, head float64) float64 {
+	by := base - head
+	if r.Metric.Better == metric.Higher {
+		by = -by
+	}
+	if r.Gain.Unit != "%" {
+		return by
+	}
+	if base <= 0 {
+		return 0
+	}
+	return by / base
 }
 
 // worsening decides how much worse is too much. A relative bound says nothing

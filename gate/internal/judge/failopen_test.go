@@ -365,7 +365,7 @@ func TestAdviceWeighsNothing(t *testing.T) {
 			}
 		}
 	}))
-	if f := findingOf(t, v, "tail"); f.Status != verdict.Fail || f.Severity != verdict.Advice || findingOf(t, v, "latency").Status != verdict.Pass {
+	if f := findingOf(t, v, "tail"); f.Status != verdict.Fail || f.Severity != verdict.Info || findingOf(t, v, "latency").Status != verdict.Pass {
 		t.Errorf("%+v\n%s", f, summaryOf(v))
 	}
 }

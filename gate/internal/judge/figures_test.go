@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -184,7 +185,7 @@ func TestMachinesAreThoseOfTheEvidence(t *testing.T) {
 		return r
 	}
 	p := policyOf(t, false, []string{"{id: growth, metric: check.max_abs_error, max_regression: 10%}"})
-	p.Machines = []string{"h200", "h100"}
+	p.Machines = []policy.Machine{{Name: "h200"}, {Name: "h100"}}
 	f := change(func(_ *kernel, c *kase) {
 		*c = kase{name: c.name, correctness: just(dated("12")), baseCorrectness: just(dated("03"))}
 	})

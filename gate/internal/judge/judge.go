@@ -17,36 +17,45 @@ import (
 
 // A judge answers the questions of one plan from one ledger.
 type judge struct {
-	plan   plan.Plan
-	ledger *evidence.Ledger
-	times  times
+	plan    plan.Plan
+	ledger  *evidence.Ledger
+	times   times
+	of      map[*plan.Subject][]plan.Question
+	waivers map[*policy.Waiver]verdict.WaiverState // those that a broken rule met
+}
+
+func newJudge(p plan.Plan, l *evidence.Ledger) *judge {
+	j := &judge{plan: p, ledger: l, of: make(map[*plan.Subject][]plan.Question, len(p.Subjects)), waivers: map[*policy.Waiver]verdict.WaiverState{}}
+	for from := 0; from < len(p.Questions); {
+		to := from
+		for to < len(p.Questions) && p.Questions[to].Subject == p.Questions[from].Subject {
+			to++
+		}
+		j.of[p.Questions[from].Subject] = p.Questions[from:to]
+		from = to
+	}
+	return j
 }
 
 // Judge answers every question. Deleting any evidence never improves what it
 // returns, and no rule turns a failure into a pass.
 func Judge(p plan.Plan, l *evidence.Ledger) (*verdict.Verdict, error) {
-	j := judge{plan: p, ledger: l}
+	j := newJudge(p, l)
 	var err error
 	if j.times, err = j.decideTimes(); err != nil {
 		return nil, fmt.Errorf("comparing latencies: %w", err)
 	}
-	v := &verdict.Verdict{Schema: verdict.Schema, Policy: p.Policy.File}
-	from := 0
+	v := &verdict.Verdict{Schema: verdict.Schema, Policy: p.Policy.File, Tiers: p.Options.Tiers}
 	for _, s := range p.Subjects {
-		to := from
-		for to < len(p.Questions) && p.Questions[to].Subject == s {
-			to++
-		}
-		v.Kernels = append(v.Kernels, j.kernel(s, p.Questions[from:to]))
-		from = to
+		v.Kernels = append(v.Kernels, j.kernel(s, j.of[s]))
 	}
-	v.Counts, v.Machines = j.counts(), j.machines()
+	v.Counts, v.Machines, v.Waivers = j.counts(), j.machines(), j.allWaivers()
 	v.Conclude()
 	return v, nil
 }
 
 func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVerdict {
-	k := verdict.KernelVerdict{Name: s.Name, File: s.File, Source: s.Source, Line: s.Line, Arch: s.Arch, State: s.State, Identity: s.Head.Identity}
+	k := verdict.KernelVerdict{Name: s.Name, File: s.File, Source: s.Source, Line: s.Line, Arch: s.Arch, State: s.State, Was: s.Was, Identity: s.Head.Identity}
 	for i := range asked {
 		k.Findings = append(k.Findings, j.finding(&asked[i]))
 	}
@@ -54,13 +63,24 @@ func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVer
 		k.Detail = s.Head.Detail
 	} else if s.State != verdict.Gone {
 		all := j.scenes(s, asked)
-		k.Figures, k.Launches = j.figures(s, all), launchChanges(s, all)
+		k.Figures, k.Launches, k.Entries = j.figures(s, all), launchChanges(s, all), j.entries(s)
 	}
 	return k
 }
 
-// finding answers one question.
+// finding answers one question, and says what comes of the answer: where there
+// is none, where a trade or a waiver lets the rule be broken.
 func (j *judge) finding(q *plan.Question) verdict.Finding {
+	f := j.found(q)
+	f.Kind, f.Entry = string(q.Kind), q.Entry
+	if q.Rule != nil && q.Kind != plan.Condition {
+		f = j.traded(q, j.unanswered(q, f))
+	}
+	return j.waived(q, f)
+}
+
+// found answers one question.
+func (j *judge) found(q *plan.Question) verdict.Finding {
 	if q.Settled != nil {
 		return *q.Settled
 	}
@@ -100,8 +120,9 @@ func (j *judge) answer(q *plan.Question, f verdict.Finding, head *evidence.Recor
 		return j.experiment(q, f)
 	case plan.History:
 		return j.history(q, f, "the policy does not run the base")
-	}
-	if q.Kind == plan.Uncompared && q.Subject.State != verdict.New {
+	case plan.Condition:
+		return j.condition(q, f, head)
+	case plan.Uncompared:
 		f.Reason = j.noBase()
 		return f
 	}
@@ -113,8 +134,8 @@ func (j *judge) answer(q *plan.Question, f verdict.Finding, head *evidence.Recor
 	case plan.Unchanged:
 		base := *f.Head
 		f.Base, f.Status, f.Reason = &base, verdict.Pass, "unchanged code"
-	case plan.Uncompared:
-		f.Status, f.Reason = verdict.NotCompared, "the kernel is new: there is nothing to compare with"
+	case plan.Fresh:
+		f.Status, f.Reason = verdict.NotCompared, "the "+isNew(q)+" is new: there is nothing to compare with"
 	case plan.Limit:
 		f.Status, f.Reason = limit(q.Rule, f.Head.Number)
 	case plan.TimeLimit:
@@ -125,8 +146,15 @@ func (j *judge) answer(q *plan.Question, f verdict.Finding, head *evidence.Recor
 	return f
 }
 
+func isNew(q *plan.Question) string {
+	if q.Entry != "" && q.Subject.State != verdict.New {
+		return "function"
+	}
+	return "kernel"
+}
+
 func (j *judge) noBase() string {
-	return "there is no base: " + orElse(j.plan.NoBase, "nobody named one")
+	return "there is no base: " + orElse(j.plan.Options.NoBase, "nobody named one")
 }
 
 // head is the figure of a question's metric on the head's side, with the record
@@ -144,16 +172,20 @@ func (j *judge) value(q *plan.Question, n *evidence.Need) (evidence.Value, *evid
 	if r == nil {
 		return evidence.Absent(j.missing(q, n), q.Rule.Metric.Unit), nil
 	}
-	return figure(r, q.Rule.Metric), r
+	return figure(r, q), r
 }
 
 // figure refuses a figure in another unit than the metric's: a record comes
 // from a file. A raw counter has the unit that the profiler gave it.
-func figure(r *evidence.Record, m metric.Metric) evidence.Value {
+func figure(r *evidence.Record, q *plan.Question) evidence.Value {
+	m := q.Rule.Metric
 	if r.Failure != nil {
 		return evidence.Absent(r.Failure.Message, m.Unit)
 	}
 	v := r.Metrics.Get(m.Name)
+	if q.Entry != "" {
+		v = r.Entries[q.Entry].Get(m.Name)
+	}
 	if !v.Known() || v.Unit == m.Unit || strings.HasPrefix(m.Name, "ncu.raw.") {
 		return v
 	}
@@ -191,7 +223,10 @@ func (j *judge) accepts(q *plan.Question) string {
 	if r.RelativeTo != "" {
 		return "limit " + r.Limit.Text + " of " + r.RelativeTo
 	}
-	if r.Limit.Set {
+	switch {
+	case q.Kind == plan.Condition && r.MinImprovement.Set:
+		return "min_improvement " + r.MinImprovement.Text
+	case q.Kind == plan.Limit || q.Kind == plan.TimeLimit || q.Kind == plan.Condition:
 		return "limit " + r.Limit.Text
 	}
 	text := "max_regression " + r.MaxRegression.Text

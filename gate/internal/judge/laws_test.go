@@ -352,7 +352,7 @@ func TestExitFollowsTheWorstKernel(t *testing.T) {
 		for i, k := range v.Kernels {
 			least = min(least, earned(k.Status))
 			for _, f := range k.Findings {
-				tool = tool || f.Tool && f.Status == verdict.Inconclusive && f.Severity != verdict.Advice
+				tool = tool || f.Tool && f.Status == verdict.Inconclusive && f.Severity != verdict.Info
 			}
 			if i > 0 && standing[k.Status] > standing[v.Kernels[i-1].Status] {
 				t.Errorf("%s stands after %s", k.Name, v.Kernels[i-1].Name)
@@ -422,7 +422,7 @@ func TestTheJudgeCountsNoMoreThanTheDriver(t *testing.T) {
 		gated := len(found.stored)
 		for i := range asked.Questions {
 			q := &asked.Questions[i]
-			if o, ok := found.decided[q.ID]; ok && q.Weight != verdict.Advice {
+			if o, ok := found.decided[q.ID]; ok && q.Weight != verdict.Info {
 				if gated++; o.Tests > told {
 					t.Errorf("%s is judged among %d tests, the driver was told %d", q, o.Tests, told)
 				}

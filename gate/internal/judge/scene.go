@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,6 +106,19 @@ func (j *judge) figures(s *plan.Subject, all []scene) []verdict.CaseFigures {
 	return out
 }
 
+// entries are the compiler's figures of every function of the head, by name.
+func (j *judge) entries(s *plan.Subject) []verdict.EntryFigures {
+	static := j.ledger.Find(&evidence.Need{Key: evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}})
+	if static.Record == nil {
+		return nil
+	}
+	var out []verdict.EntryFigures
+	for _, name := range slices.Sorted(maps.Keys(static.Record.Entries)) {
+		out = append(out, verdict.EntryFigures{Entry: name, Metrics: static.Record.Entries[name]})
+	}
+	return out
+}
+
 // launchChanges compares the launches that were profiled on both sides.
 func launchChanges(s *plan.Subject, all []scene) []verdict.LaunchChange {
 	if s.State != verdict.Changed {
@@ -176,6 +190,9 @@ func (j *judge) eachRecord(visit func(evidence.Entry)) {
 	found, absent := map[evidence.Key]bool{}, map[missing]bool{}
 	for i := range j.plan.Questions {
 		q := &j.plan.Questions[i]
+		if q.Kind == plan.Condition && q.Stopped != "" {
+			continue // nothing waits for it
+		}
 		sessions, _, standIn := q.StandIn(j.ledger)
 		for _, n := range q.Needs {
 			// The head is timed by itself only where there are sessions to hold it against.

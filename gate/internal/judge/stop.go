@@ -11,41 +11,57 @@ import (
 
 // Stop ends the questions that a failed tier makes a waste of GPU time, as far
 // as they are not answered: of a whole kernel after the static tier, of one case
-// on one machine after correctness.
+// on one machine after correctness. It ends the conditions of trades that nothing
+// waits for, whatever the policy says of failures.
 func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
-	if p.Policy.AfterFailure != policy.Stop {
-		return p
-	}
-	type place struct {
-		of            *plan.Subject
-		name, machine string
-	}
-	j := judge{plan: p, ledger: l}
-	static, wrong := map[*plan.Subject]bool{}, map[place]bool{}
-	for i := range p.Questions {
-		q := &p.Questions[i]
-		early := q.Tier == evidence.Static || q.Tier == evidence.Correctness
-		if !early || q.Weight != verdict.Red {
-			continue
-		}
-		if f := j.finding(q); f.Status == verdict.Fail && q.Tier == evidence.Static {
-			static[q.Subject] = true
-		} else if f.Status == verdict.Fail {
-			wrong[place{q.Subject, q.Case, q.Machine}] = true
-		}
+	j := newJudge(p, l)
+	failed := failures{static: map[*plan.Subject]bool{}, wrong: map[place]bool{}}
+	if p.Policy.AfterFailure == policy.Stop {
+		failed = j.failures()
 	}
 	p.Questions = slices.Clone(p.Questions)
 	for i := range p.Questions {
 		q := &p.Questions[i]
-		if q.Settled != nil || q.Tier == evidence.Static || q.Stopped != "" || q.Answered(l) {
+		if q.Settled != nil || q.Stopped != "" || q.Answered(l) || q.Tier == evidence.Static && q.Kind != plan.Condition {
 			continue
 		}
 		switch {
-		case static[q.Subject]:
+		case failed.static[q.Subject]:
 			q.Stopped = "not measured: the static tier failed"
-		case wrong[place{q.Subject, q.Case, q.Machine}] && q.Tier != evidence.Correctness:
+		case failed.wrong[place{q.Subject, q.Case, q.Machine}] && q.Tier != evidence.Correctness:
 			q.Stopped = "not measured: the correctness tier failed"
+		case q.Kind == plan.Condition && j.unneeded(q):
+			q.Stopped = "not asked for: nothing is to be traded"
 		}
 	}
 	return p
+}
+
+type place struct {
+	of            *plan.Subject
+	name, machine string
+}
+
+// failures are the tiers after which a kernel goes no further.
+type failures struct {
+	static map[*plan.Subject]bool
+	wrong  map[place]bool
+}
+
+func (j *judge) failures() failures {
+	out := failures{static: map[*plan.Subject]bool{}, wrong: map[place]bool{}}
+	for i := range j.plan.Questions {
+		q := &j.plan.Questions[i]
+		if q.Weight != verdict.Red || q.Tier != evidence.Static && q.Tier != evidence.Correctness {
+			continue
+		}
+		f := j.finding(q)
+		switch red := f.Status == verdict.Fail && f.Severity == verdict.Red; {
+		case red && q.Tier == evidence.Static:
+			out.static[q.Subject] = true
+		case red:
+			out.wrong[place{q.Subject, q.Case, q.Machine}] = true
+		}
+	}
+	return out
 }

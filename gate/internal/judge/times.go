@@ -39,7 +39,7 @@ func (j *judge) decideTimes() (times, error) {
 			err = stored.add(j, q, q.Need(evidence.Answers, evidence.Sessions), q.Need(evidence.Answers, evidence.Latency))
 		case standIn:
 			err = stored.add(j, q, sessions, alone)
-		case q.Weight == verdict.Advice:
+		case !q.Gated():
 			err = advice.add(j, q)
 		default:
 			err = gated.add(j, q)
@@ -134,7 +134,7 @@ type histories struct {
 }
 
 func (s *histories) add(j *judge, q *plan.Question, sessions, alone *evidence.Need) error {
-	if q.Weight == verdict.Advice || sessions == nil || alone == nil {
+	if q.Weight == verdict.Info || sessions == nil || alone == nil {
 		return nil
 	}
 	was, now := j.ledger.Find(sessions), j.ledger.Find(alone)
@@ -234,8 +234,18 @@ func (j *judge) compared(q *plan.Question, f verdict.Finding, e evidence.Entry) 
 	f.Base, f.Head = &base, &head
 	f.Interval = &verdict.Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs, MDE90: m.MDE90, Modes: m.Modes}
 	f.Status, f.Reason = statusOf(o.Decision), o.Detail
+	f = unexplained(q, f, m.Estimate)
 	if budget := budgets[e.Record.Experiment.Stopped]; f.Status == verdict.Inconclusive && budget != "" {
 		f.Reason += "; " + budget + " is used up"
+	}
+	return f
+}
+
+// unexplained asks about a time that passes and is faster by more than the rule
+// lets go by.
+func unexplained(q *plan.Question, f verdict.Finding, estimate float64) verdict.Finding {
+	if q.Rule.Gain.Set && f.Status == verdict.Pass && -estimate > q.Rule.Gain.Number {
+		return tooGood(q, f)
 	}
 	return f
 }
@@ -281,6 +291,7 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 		base, head := evidence.Of(m.Base, "ns"), evidence.Of(m.Head, "ns")
 		f.Base, f.Head, f.Status, f.Reason = &base, &head, statusOf(o.Decision), o.Detail
 		f.Tool = f.Tool && f.Status == verdict.Inconclusive
+		f = unexplained(q, f, m.Estimate)
 		f.Sessions = &verdict.Sessions{Count: o.Sessions, Estimate: m.Estimate, Low: m.Low, High: m.High, SigmaSession: m.SigmaSession, SigmaProcess: m.SigmaProcess}
 	case ok:
 		f.Reason = o.Detail

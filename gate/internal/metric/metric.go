@@ -31,7 +31,8 @@ type Metric struct {
 	Unit   string
 	Better Better
 	Tier   evidence.Tier
-	Doc    string
+	Chips  string // where it can be measured: "all", or families of GPUs
+	Doc    string // one sentence
 
 	// Of a time: the state of the caches, and the summary of a process's
 	// batches. Advice is shown and never red.
@@ -40,21 +41,36 @@ type Metric struct {
 	Advice     bool
 }
 
+// Exactness says how far a figure repeats: "exact" follows from the code,
+// "repeatable" from the code and its inputs, "counted" may differ a little from run
+// to run, and "tested" is a time, which only a statistical test compares.
+func (m Metric) Exactness() string {
+	switch m.Tier {
+	case evidence.Static:
+		return "exact"
+	case evidence.Correctness:
+		return "repeatable"
+	case evidence.Profile:
+		return "counted"
+	}
+	return "tested"
+}
+
 // Time reports whether the metric is the time of a call.
 func (m Metric) Time() bool { return m.Tier == evidence.Latency }
 
 var own = slices.Concat([]Metric{
-	{Name: "ptxas.registers", Unit: "registers/thread", Tier: evidence.Static, Doc: "registers a thread uses, as ptxas prints them; the largest over the kernel's entries"},
-	{Name: "ptxas.registers_allocated", Unit: "registers/thread", Tier: evidence.Static, Doc: "registers a thread is given, rounded up to the unit in which the chip allocates them"},
-	{Name: "ptxas.spill_bytes", Unit: "byte", Tier: evidence.Static, Doc: "spill stores and loads together, functions that the entry calls included"},
-	{Name: "ptxas.spill_store_bytes", Unit: "byte", Tier: evidence.Static, Doc: "bytes of spill stores in the code of the entry"},
-	{Name: "ptxas.spill_load_bytes", Unit: "byte", Tier: evidence.Static, Doc: "bytes of spill loads in the code of the entry"},
-	{Name: "ptxas.stack_bytes", Unit: "byte", Tier: evidence.Static, Doc: "stack frame of a thread; an array with a run-time index lies there without being a spill"},
-	{Name: "ptxas.shared_bytes", Unit: "byte", Tier: evidence.Static, Doc: "static shared memory of a block"},
-	{Name: "ptxas.barriers", Unit: "", Tier: evidence.Static, Doc: "named barriers of a block"},
-	{Name: "check.relative_error", Unit: "", Tier: evidence.Correctness, Doc: "‖out−ref‖/‖ref‖ against the float64 reference, the worst input class"},
-	{Name: "check.max_abs_error", Unit: "", Tier: evidence.Correctness, Doc: "largest absolute error, the worst input class"},
-	{Name: "check.failed_classes", Unit: "", Tier: evidence.Correctness, Doc: "input classes on which the kernel is wrong"},
+	{Name: "ptxas.registers", Unit: "registers/thread", Tier: evidence.Static, Doc: "Registers a thread uses, as ptxas prints them; the largest over the kernel's entries."},
+	{Name: "ptxas.registers_allocated", Unit: "registers/thread", Tier: evidence.Static, Doc: "Registers a thread is given, rounded up to the unit in which the chip allocates them."},
+	{Name: "ptxas.spill_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Spill stores and loads together, functions that the entry calls included."},
+	{Name: "ptxas.spill_store_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Bytes of spill stores in the code of the entry."},
+	{Name: "ptxas.spill_load_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Bytes of spill loads in the code of the entry."},
+	{Name: "ptxas.stack_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Stack frame of a thread; an array with a run-time index lies there without being a spill."},
+	{Name: "ptxas.shared_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Static shared memory of a block."},
+	{Name: "ptxas.barriers", Unit: "", Tier: evidence.Static, Doc: "Named barriers of a block."},
+	{Name: "check.relative_error", Unit: "", Tier: evidence.Correctness, Doc: "The relative error ‖out−ref‖/‖ref‖ against the float64 reference, the worst input class."},
+	{Name: "check.max_abs_error", Unit: "", Tier: evidence.Correctness, Doc: "Largest absolute error, the worst input class."},
+	{Name: "check.failed_classes", Unit: "", Tier: evidence.Correctness, Doc: "Input classes on which the kernel is wrong."},
 }, times(evidence.Warm, "", "inputs in L2"), times(evidence.Cold, "cold_", "inputs not in L2"))
 
 // times are the metrics of one state of the caches.
@@ -66,7 +82,7 @@ func times(state evidence.CacheState, prefix, inputs string) []Metric {
 	}
 	for i := range list {
 		m := &list[i]
-		m.Name, m.Doc = "latency."+prefix+m.Name, "time of one call, "+inputs+": "+m.Doc
+		m.Name, m.Doc = "latency."+prefix+m.Name, "Time of one call, "+inputs+": "+m.Doc+"."
 		m.Unit, m.Tier, m.CacheState = "ns", evidence.Latency, state
 	}
 	return list
@@ -75,6 +91,9 @@ func times(state evidence.CacheState, prefix, inputs string) []Metric {
 // All is the whole list, by name.
 func All() []Metric {
 	list := slices.Clone(own)
+	for i := range list {
+		list[i].Chips = everyChip
+	}
 	for _, m := range ncu.Metrics() {
 		list = append(list, fromNCU(m))
 	}
@@ -86,6 +105,7 @@ func All() []Metric {
 func Lookup(name string) (Metric, bool) {
 	for _, m := range own {
 		if m.Name == name {
+			m.Chips = everyChip
 			return m, true
 		}
 	}
@@ -97,8 +117,16 @@ func Lookup(name string) (Metric, bool) {
 	return Metric{}, false
 }
 
+const everyChip = "all"
+
 func fromNCU(m ncu.Metric) Metric {
-	out := Metric{Name: m.Name, Unit: m.Unit, Tier: evidence.Profile, Doc: m.Doc}
+	out := Metric{Name: m.Name, Unit: m.Unit, Tier: evidence.Profile, Doc: m.Doc, Chips: "those that have the counter"}
+	switch chips := m.Chips(); {
+	case len(chips) == len(ncu.AllChips()):
+		out.Chips = everyChip
+	case len(chips) > 0:
+		out.Chips = strings.Join(chips, ", ")
+	}
 	switch m.Better {
 	case ncu.Higher:
 		out.Better = Higher

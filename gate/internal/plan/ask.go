@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -22,52 +23,94 @@ type asker struct {
 func (a *asker) questions() []Question {
 	s := a.subject
 	if s.State == verdict.Gone {
-		return []Question{a.settled("present", "", verdict.Fail, "the base has this kernel and the head does not: a kernel that is gone is red until that is declared")}
+		return []Question{a.gone(Loss{Reason: "the base has this kernel and the head does not: a kernel that is gone is red until that is declared", Declared: s.Retired})}
 	}
 	if s.Head.Why != "" {
-		q := a.settled("builds", "", verdict.Inconclusive, s.Head.Why)
-		if q.Settled.Tool = !s.Head.Blame && !s.Head.Absent; s.Head.Blame {
+		q := a.settled("builds", verdict.Finding{Status: verdict.Inconclusive, Reason: s.Head.Why, Tool: !s.Head.Blame && !s.Head.Absent})
+		if s.Head.Blame {
 			q.Settled.Status = verdict.Fail
 		}
 		return []Question{q}
 	}
-	out := a.present()
-	if len(s.Cases) == 0 {
-		out = append(out, a.settled("correctness", "", verdict.Inconclusive, "no case was judged"))
+	out := slices.Concat(a.present(), a.correctness())
+	for i := range a.policy.Rules {
+		r := &a.policy.Rules[i]
+		switch {
+		case !r.Matches(s.Name) || !r.On(s.Arch):
+		case r.Replaces != "":
+			out = append(out, a.conditions(r)...)
+		case a.options.asks(r.Metric.Tier):
+			out = append(out, a.rule(r)...)
+		}
 	}
+	if !slices.ContainsFunc(out, func(q Question) bool { return q.Settled == nil && q.Kind != Condition }) {
+		out = append(out, a.settled("builds", verdict.Finding{Status: verdict.Inconclusive, Reason: "it builds, and nothing that was asked for judges it"}))
+	}
+	for i := range out {
+		out[i].Waiver = a.waiver(out[i].ID)
+	}
+	return out
+}
+
+// waiver is that of a rule and this kernel.
+func (a *asker) waiver(of ID) *policy.Waiver {
+	for i := range a.policy.Waivers {
+		if w := &a.policy.Waivers[i]; w.Rule == of.Rule && w.Kernel == of.Kernel {
+			return w
+		}
+	}
+	return nil
+}
+
+// correctness asks about every case, whatever the policy says.
+func (a *asker) correctness() []Question {
+	s := a.subject
+	if !a.options.asks(evidence.Correctness) {
+		return nil
+	}
+	if len(s.Cases) == 0 {
+		return []Question{a.settled("correctness", verdict.Finding{Status: verdict.Inconclusive, Reason: "no case was judged"})}
+	}
+	var out []Question
 	for _, c := range s.Cases {
 		q := a.question("correctness", Correct, c.Name, nil)
 		q.Tier, q.Needs = evidence.Correctness, a.needs(a.record(evidence.Correctness, s.Head, c, evidence.Answers))
 		out = append(out, q)
 	}
-	for i := range a.policy.Rules {
-		r := &a.policy.Rules[i]
-		switch {
-		case !r.Matches(s.Name):
-		case r.Metric.Tier == evidence.Static:
-			out = append(out, a.rule(r, Case{}))
-		default:
-			for _, c := range s.Cases {
-				out = append(out, a.rule(r, c))
-			}
-		}
-	}
 	return out
 }
 
-// present asks for what the base judges and the head leaves out.
+// present asks for what the base judges and the head leaves out, and for what
+// the base does not judge.
 func (a *asker) present() []Question {
 	var out []Question
 	if a.subject.State == verdict.NoBase && !a.options.LimitsOnly {
 		// Limits alone cannot pass it: the base may have had kernels that are gone.
-		out = append(out, a.settled("present", "", verdict.Inconclusive, "there is no base: "+a.options.NoBase))
+		out = append(out, a.settled(policy.Present, verdict.Finding{Status: verdict.Inconclusive, Reason: "there is no base: " + a.options.NoBase}))
 	}
 	for _, loss := range a.subject.Lost {
-		q := a.settled("present", loss.Case, verdict.Fail, loss.Reason)
-		q.Entry = loss.Entry
+		out = append(out, a.gone(loss))
+	}
+	if why := a.subject.NewOp; why != "" {
+		q := a.settled("op", verdict.Finding{Status: verdict.Inconclusive, Reason: why})
+		if a.policy.NewOps == policy.OnlyWarns {
+			q.Settled.Severity = verdict.Warns
+		}
 		out = append(out, q)
 	}
 	return out
+}
+
+// gone is the question of what the base has and the head does not: red, and a
+// warning where the change declares it.
+func (a *asker) gone(l Loss) Question {
+	f := verdict.Finding{Case: l.Case, Entry: l.Entry, Status: verdict.Fail, Reason: l.Reason}
+	if l.Declared != "" {
+		f.Severity, f.Reason = verdict.Warns, "declared: "+l.Declared
+	}
+	q := a.settled(policy.Present, f)
+	q.Waiver = a.waiver(q.ID)
+	return q
 }
 
 func (a *asker) question(rule string, kind Kind, name string, r *policy.Rule) Question {
@@ -79,34 +122,95 @@ func (a *asker) question(rule string, kind Kind, name string, r *policy.Rule) Qu
 	return q
 }
 
-func (a *asker) settled(rule, name string, status verdict.Status, reason string) Question {
-	q := a.question(rule, Settled, name, nil)
-	q.Settled = &verdict.Finding{Rule: rule, Case: name, Status: status, Severity: verdict.Red, Reason: reason}
+// settled is a question with its answer, which is red unless it says otherwise.
+func (a *asker) settled(rule string, f verdict.Finding) Question {
+	q := a.question(rule, Settled, f.Case, nil)
+	q.ID.Entry = f.Entry
+	f.Rule = rule
+	if f.Severity == "" {
+		f.Severity = verdict.Red
+	}
+	q.Settled = &f
 	return q
 }
 
-// rule asks one rule of the static tier (the zero Case) or of one case.
-func (a *asker) rule(r *policy.Rule, c Case) Question {
+// rule asks one rule about everything that it selects of the subject.
+func (a *asker) rule(r *policy.Rule) []Question {
+	var out []Question
 	switch {
-	case r.RelativeTo != "":
-		return a.ratio(r, c)
-	case r.Metric.Time():
-		return a.time(r, c)
+	case r.Metric.Tier != evidence.Static:
+		for _, c := range a.subject.Cases {
+			if r.At(c.Name) {
+				out = append(out, a.about(r, c, nil)...)
+			}
+		}
+	case len(r.Entries) == 0:
+		return a.about(r, Case{}, nil)
 	}
-	q := a.question(r.ID, a.kind(r), c.Name, r)
-	q.Needs = a.needs(a.figure(r, a.subject.Head, c))
-	if q.Kind == Regression {
-		q.Needs = a.needs(q.Needs[0], a.figure(r, a.subject.Base, c))
+	for i := range a.subject.Head.Entries {
+		if e := &a.subject.Head.Entries[i]; r.Of(*e) {
+			out = append(out, a.about(r, Case{}, e)...)
+		}
+	}
+	return out
+}
+
+// about asks a rule of the static tier (the zero Case), of one __global__
+// function, or of one case: a question for its limit, and one for its comparison.
+func (a *asker) about(r *policy.Rule, c Case, e *policy.Entry) []Question {
+	if r.RelativeTo != "" {
+		return []Question{a.ratio(r, c)}
+	}
+	var out []Question
+	if r.Limit.Set {
+		out = append(out, a.one(r, a.limit(r), c, e))
+	}
+	if r.Compares() {
+		out = append(out, a.one(r, a.compares(r, e), c, e))
+	}
+	return out
+}
+
+func (a *asker) one(r *policy.Rule, kind Kind, c Case, e *policy.Entry) Question {
+	q := a.question(r.ID, kind, c.Name, r)
+	if r.Metric.Time() {
+		return a.time(q, c)
+	}
+	if e != nil {
+		q.ID.Entry = e.Name
+	}
+	q.Needs = a.needs(a.figure(r, a.subject.Head, c, evidence.Answers))
+	q.Trades = a.trades(r)
+	switch {
+	case q.Kind == Regression:
+		q.Needs = a.needs(q.Needs[0], a.figure(r, a.subject.Base, c, evidence.Answers))
+	case len(q.Trades) > 0 && a.subject.Base.Identity.Known():
+		q.Needs = a.needs(q.Needs[0], a.figure(r, a.subject.Base, c, evidence.Shown))
 	}
 	return q
 }
 
-// kind says how a rule on anything but a time is answered.
-func (a *asker) kind(r *policy.Rule) Kind {
-	if r.Limit.Set {
-		return Limit
+func (a *asker) limit(r *policy.Rule) Kind {
+	if r.Metric.Time() {
+		return TimeLimit
 	}
-	return a.comparison(Regression)
+	return Limit
+}
+
+// compares is the kind of a rule's comparison with the base.
+func (a *asker) compares(r *policy.Rule, e *policy.Entry) Kind {
+	s := a.subject
+	switch {
+	case e != nil && s.State == verdict.Changed && s.Base.Why == "" && !slices.Contains(s.Base.Entries, *e):
+		return Fresh
+	case !r.Metric.Time():
+		return a.comparison(Regression)
+	case a.policy.Stored:
+		return a.comparison(History)
+	case a.options.Force && s.State == verdict.Unchanged:
+		return Experiment
+	}
+	return a.comparison(Experiment)
 }
 
 // comparison is the kind of a comparison with the base.
@@ -116,17 +220,19 @@ func (a *asker) comparison(changed Kind) Kind {
 		return changed
 	case verdict.Unchanged:
 		return Unchanged
+	case verdict.New:
+		return Fresh
 	}
 	return Uncompared
 }
 
-// time asks a rule on a time. Advice asks for no measurement: it is read from
-// what the other rules ask for.
-func (a *asker) time(r *policy.Rule, c Case) Question {
-	q := a.question(r.ID, a.timeKind(r), c.Name, r)
+// time completes a question about a time. One that compares and has no say asks
+// for no measurement: it is read from what the other rules ask for.
+func (a *asker) time(q Question, c Case) Question {
+	r := q.Rule
 	head, base := a.subject.Head, a.subject.Base
 	asked := evidence.Answers
-	if r.Metric.Advice {
+	if r.Metric.Advice || r.Severity == verdict.Info && q.Kind != TimeLimit {
 		asked = evidence.Shown
 	}
 	alone := a.record(evidence.Latency, head, c, asked)
@@ -152,18 +258,6 @@ func (a *asker) time(r *policy.Rule, c Case) Question {
 	return q
 }
 
-func (a *asker) timeKind(r *policy.Rule) Kind {
-	switch {
-	case !r.Compares():
-		return TimeLimit
-	case a.policy.Stored:
-		return a.comparison(History)
-	case a.options.Force && a.subject.State == verdict.Unchanged:
-		return Experiment
-	}
-	return a.comparison(Experiment)
-}
-
 // ratio asks a rule on the ratio to a reference's time. It holds whatever the
 // base is: a new kernel is held against its reference too.
 func (a *asker) ratio(r *policy.Rule, c Case) Question {
@@ -177,8 +271,8 @@ func (a *asker) ratio(r *policy.Rule, c Case) Question {
 
 // figure is the need of the record that holds a rule's metric. A record that
 // lacks what one rule names is still complete for another.
-func (a *asker) figure(r *policy.Rule, side Side, c Case) *evidence.Need {
-	n := a.record(r.Metric.Tier, side, c, evidence.Answers)
+func (a *asker) figure(r *policy.Rule, side Side, c Case, use evidence.Use) *evidence.Need {
+	n := a.record(r.Metric.Tier, side, c, use)
 	if r.Metric.Tier == evidence.Profile {
 		n.Holds = []string{r.Metric.Name}
 	}
@@ -188,11 +282,13 @@ func (a *asker) figure(r *policy.Rule, side Side, c Case) *evidence.Need {
 // record is the need of one tier of one side.
 func (a *asker) record(tier evidence.Tier, side Side, c Case, use evidence.Use) *evidence.Need {
 	n := &evidence.Need{Key: evidence.Key{Tier: tier, At: a.address(side, c)}, Use: use, Never: side.Why}
-	switch tier {
-	case evidence.Calibration:
+	switch oldest := a.policy.MaxAge; {
+	case tier == evidence.Calibration:
 		n.Since, n.Until = a.options.Now.Add(-calibrationAge), a.options.Now
-	case evidence.Static:
+	case tier == evidence.Static:
 		n.At = evidence.Address{Identity: side.Identity}
+	case oldest > 0 && tier != evidence.Sessions: // a history is old by its nature
+		n.Since, n.Until = a.options.Now.Add(-oldest), a.options.Now
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
@@ -22,14 +23,14 @@ func (p Plan) Bind(known []evidence.Machine, holds func(*evidence.Need) bool) (P
 	out.Questions = nil
 	for _, mine := range p.bySubject() {
 		var places []place
-		for _, name := range p.names() {
-			if at, runs := choose(mine, name, known, holds); runs {
-				places = append(places, place{name, at})
+		for _, m := range p.machines() {
+			if at, runs := choose(mine, m, known, holds); runs {
+				places = append(places, place{m.Name, at})
 			}
 		}
 		if len(places) == 0 {
-			for _, name := range p.names() {
-				places = append(places, place{name: name})
+			for _, m := range p.machines() {
+				places = append(places, place{name: m.Name})
 			}
 		}
 		out.Questions = append(out.Questions, spread(mine, places)...)
@@ -37,26 +38,34 @@ func (p Plan) Bind(known []evidence.Machine, holds func(*evidence.Need) bool) (P
 	return out, nil
 }
 
-// names are the policy's machines; without any, every machine will do.
-func (p Plan) names() []string {
+// anyMachine stands for a policy that names none.
+var anyMachine = policy.Machine{}
+
+// machines are the policy's; without any, every machine will do.
+func (p Plan) machines() []policy.Machine {
 	if len(p.Policy.Machines) == 0 {
-		return []string{""}
+		return []policy.Machine{anyMachine}
 	}
 	return p.Policy.Machines
 }
 
 // asksFor reports whether the policy names a machine, or any will do.
 func (p Plan) asksFor(m evidence.Machine) bool {
-	return slices.ContainsFunc(p.names(), func(name string) bool { return name == "" || m.Is(name) })
+	return slices.ContainsFunc(p.machines(), func(x policy.Machine) bool { return x == anyMachine || x.Is(m) })
+}
+
+// is reports whether a machine has one of the policy's names.
+func (p Plan) is(m evidence.Machine, name string) bool {
+	return slices.ContainsFunc(p.Policy.Machines, func(x policy.Machine) bool { return x.Name == name && x.Is(m) })
 }
 
 // namedOnce refuses a policy that asks for one machine under two names: its
 // evidence would be judged twice.
 func (p Plan) namedOnce(m evidence.Machine) error {
 	var names []string
-	for _, name := range p.Policy.Machines {
-		if m.Is(name) {
-			names = append(names, name)
+	for _, x := range p.Policy.Machines {
+		if x.Is(m) {
+			names = append(names, x.Name)
 		}
 	}
 	if len(names) > 1 {
@@ -85,11 +94,11 @@ type place struct{ name, key string }
 
 // choose picks the known machine of a name that has most of what is asked.
 // Runs is false where machines of that name are known and none runs the code.
-func choose(mine []Question, name string, known []evidence.Machine, holds func(*evidence.Need) bool) (key string, runs bool) {
+func choose(mine []Question, of policy.Machine, known []evidence.Machine, holds func(*evidence.Need) bool) (key string, runs bool) {
 	var able []string
 	named := false
 	for _, m := range known {
-		if name != "" && !m.Is(name) {
+		if of != anyMachine && !of.Is(m) {
 			continue
 		}
 		named = true
@@ -178,13 +187,13 @@ func onMachine(n *evidence.Need, key string) *evidence.Need {
 }
 
 // measurable reports whether a machine may measure for a question.
-func (q *Question) measurable(m evidence.Machine) bool {
-	return q.Settled == nil && q.Tier != evidence.Static && (q.Machine == "" || m.Is(q.Machine)) && m.Runs(q.Arch)
+func (p Plan) measurable(q *Question, m evidence.Machine) bool {
+	return q.Settled == nil && q.Tier != evidence.Static && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Arch)
 }
 
 // Wants reports whether something is open that the machine may measure.
 func (p Plan) Wants(m evidence.Machine, l *evidence.Ledger) bool {
-	return slices.ContainsFunc(p.Questions, func(q Question) bool { return q.measurable(m) && len(p.lacks(&q, l)) > 0 })
+	return slices.ContainsFunc(p.Questions, func(q Question) bool { return p.measurable(&q, m) && len(p.lacks(&q, l)) > 0 })
 }
 
 // Move turns open subjects to the machine that measures. All figures of a
@@ -197,10 +206,10 @@ func (p Plan) Move(to evidence.Machine, l *evidence.Ledger) (Plan, error) {
 	out := p
 	out.at, out.Questions = to.Key(), nil
 	for _, mine := range p.bySubject() {
-		moves := slices.ContainsFunc(mine, func(q Question) bool { return q.measurable(to) && len(p.lacks(&q, l)) > 0 })
+		moves := slices.ContainsFunc(mine, func(q Question) bool { return p.measurable(&q, to) && len(p.lacks(&q, l)) > 0 })
 		bound := map[*evidence.Need]*evidence.Need{}
 		for _, q := range mine {
-			if moves && q.measurable(to) && q.On != out.at {
+			if moves && p.measurable(&q, to) && q.On != out.at {
 				q = q.on(out.at, bound)
 			}
 			out.Questions = append(out.Questions, q)

@@ -20,7 +20,8 @@ import (
 type Kind string
 
 // The kinds. No evidence can change a Settled question. Uncompared is a
-// comparison that has no other side, Unchanged one with the base's own code.
+// comparison without a base, Fresh one of what the base does not have, Unchanged
+// one with the base's own code. A Condition is that of a trade.
 const (
 	Settled    Kind = "settled"
 	Correct    Kind = "correct"
@@ -28,10 +29,12 @@ const (
 	Regression Kind = "regression"
 	Unchanged  Kind = "unchanged"
 	Uncompared Kind = "uncompared"
+	Fresh      Kind = "new"
 	TimeLimit  Kind = "time limit"
 	Experiment Kind = "experiment" // base and head in one run
 	History    Kind = "history"    // the head against stored sessions of the base
 	Ratio      Kind = "ratio"      // the head and a reference in one run
+	Condition  Kind = "condition"
 )
 
 // An ID identifies a question. Machine is the policy's name for one.
@@ -54,9 +57,11 @@ type Question struct {
 	Tier    evidence.Tier
 	On      string // the machine's key, once bound; "" while none is known
 	Needs   []*evidence.Need
-	Test    *compare.Test    // of Experiment, History and Ratio
+	Test    *compare.Test    // of Experiment, History, Ratio and Condition
 	Settled *verdict.Finding // of Settled
 	Stopped string           // why it goes no further
+	Trades  []*policy.Rule   // each of which takes the rule's place where its condition holds
+	Waiver  *policy.Waiver
 }
 
 // Need is the question's first need of a use and a tier, nil where there is
@@ -71,14 +76,16 @@ func (q *Question) Need(use evidence.Use, tier evidence.Tier) *evidence.Need {
 }
 
 // Gated reports whether the question shares the error rate of the change: it
-// puts a time to a test, and it is not advice.
+// puts a time to a test, and it has a say. A condition has one through the rule
+// whose place its trade takes.
 func (q *Question) Gated() bool {
-	return q.Test != nil && q.Weight != verdict.Advice && q.Stopped == ""
+	return q.Test != nil && (q.Weight != verdict.Info || q.Kind == Condition) && q.Stopped == ""
 }
 
 // A Side is a kernel on one side, or the reason why it was not built.
 type Side struct {
 	Identity evidence.Identity
+	Entries  []policy.Entry // its __global__ functions, by name
 	Why      string
 	Detail   string // the compiler's own lines
 	Blame    bool   // the kernel is at fault, not a tool
@@ -88,8 +95,10 @@ type Side struct {
 // A Case is one case of a kernel; Harness identifies how it is measured.
 type Case struct{ Name, Harness string }
 
-// A Loss is a case or an entry that the base judges and the head leaves out.
-type Loss struct{ Case, Entry, Reason string }
+// A Loss is a case or an entry that the base judges and the head leaves out, or
+// a computation that became another. Declared says where and why the change
+// retires it, "" where it does not.
+type Loss struct{ Case, Entry, Reason, Declared string }
 
 // A Subject is one kernel on one architecture, on both sides, as plain data.
 type Subject struct {
@@ -101,6 +110,9 @@ type Subject struct {
 	References           map[string]Side // by name
 	Cases                []Case
 	Lost                 []Loss
+	Was                  string // what the base calls it, where the change declares that; "" for the same name
+	Retired              string // why a kernel that is gone was retired; "" where that is not declared
+	NewOp                string // why no one judges its op yet; "" where the base does
 }
 
 // A Plan is the questions of one change, grouped by subject.
@@ -108,7 +120,7 @@ type Plan struct {
 	Policy    *policy.Policy
 	Subjects  []*Subject
 	Questions []Question
-	NoBase    string // why there is no base; "" when there is one
+	Options   Options
 	at        string // the key of the machine that measures, once chosen
 }
 
@@ -118,7 +130,11 @@ type Options struct {
 	LimitsOnly bool   // a base is not asked for
 	Force      bool   // times are compared although the code is unchanged
 	Now        time.Time
+	Tiers      []evidence.Tier // that are asked for; none: all
 }
+
+// asks reports whether a tier is asked for.
+func (o Options) asks(t evidence.Tier) bool { return len(o.Tiers) == 0 || slices.Contains(o.Tiers, t) }
 
 // calibrationAge is how long an A/A run speaks for its machine. Drivers, rooms
 // and neighbours change.
@@ -127,7 +143,7 @@ const calibrationAge = 30 * 24 * time.Hour
 // Make asks every rule of every subject. Questions about a machine are not
 // bound to one yet.
 func Make(p *policy.Policy, subjects []*Subject, o Options) Plan {
-	out := Plan{Policy: p, Subjects: subjects, NoBase: o.NoBase}
+	out := Plan{Policy: p, Subjects: subjects, Options: o}
 	for _, s := range subjects {
 		a := asker{policy: p, options: o, subject: s, shared: map[string]*evidence.Need{}}
 		out.Questions = append(out.Questions, a.questions()...)

@@ -150,14 +150,14 @@ func TestWhatARuleAsks(t *testing.T) {
 	}{
 		{"static limit", static, verdict.Changed, false, false, Limit, "answers static head"},
 		{"static comparison", spill, verdict.Changed, false, false, Regression, "answers static head, answers static base"},
-		{"static comparison of what is new", spill, verdict.New, false, false, Uncompared, "answers static head"},
+		{"static comparison of what is new", spill, verdict.New, false, false, Fresh, "answers static head"},
 		{"limit of an error", most, verdict.Changed, false, false, Limit, "answers correctness head"},
 		{"error of both", errors, verdict.Changed, false, false, Regression, "answers correctness head, answers correctness base"},
 		{"error of what is unchanged", errors, verdict.Unchanged, false, false, Unchanged, "answers correctness head"},
 		{"error without a base", errors, verdict.NoBase, false, false, Uncompared, "answers correctness head"},
 		{"profile limit", least, verdict.Changed, false, false, Limit, "answers profile head ncu.achieved_occupancy"},
 		{"profile of both", waves, verdict.Changed, false, false, Regression, "answers profile head ncu.waves, answers profile base ncu.waves"},
-		{"profile of what is new", waves, verdict.New, false, false, Uncompared, "answers profile head ncu.waves"},
+		{"profile of what is new", waves, verdict.New, false, false, Fresh, "answers profile head ncu.waves"},
 		{"profile of what is unchanged", waves, verdict.Unchanged, false, false, Unchanged, "answers profile head ncu.waves"},
 		{"profile of what is unchanged, forced", waves, verdict.Unchanged, true, false, Unchanged, "answers profile head ncu.waves"},
 		{"time limit", below, verdict.Changed, false, false, TimeLimit, "answers latency head" + aaBoth},
@@ -167,7 +167,7 @@ func TestWhatARuleAsks(t *testing.T) {
 		{"time of what is unchanged", time, verdict.Unchanged, false, false, Unchanged, "answers latency head"},
 		{"time of what is unchanged, forced", time, verdict.Unchanged, true, false, Experiment,
 			"answers latency head+head, instead latency head, instead sessions head, shown latency head, shown calibration head, shown calibration head"},
-		{"time of what is new", time, verdict.New, false, false, Uncompared, "answers latency head"},
+		{"time of what is new", time, verdict.New, false, false, Fresh, "answers latency head"},
 		{"time without a base", time, verdict.NoBase, false, false, Uncompared, "answers latency head"},
 		{"time against sessions", time, verdict.Changed, false, true, History, "answers sessions base, answers latency head"},
 		{"time against sessions, unchanged", time, verdict.Unchanged, true, true, Unchanged, "answers latency head"},
@@ -178,7 +178,7 @@ func TestWhatARuleAsks(t *testing.T) {
 		// Advice is read from what other rules ask for.
 		{"tail", tail, verdict.Changed, false, false, Experiment, "shown latency head+base, instead latency head, instead sessions base, shown latency head"},
 		{"tail of what is unchanged", tail, verdict.Unchanged, false, false, Unchanged, "shown latency head"},
-		{"tail of what is new", tail, verdict.New, false, false, Uncompared, "shown latency head"},
+		{"tail of what is new", tail, verdict.New, false, false, Fresh, "shown latency head"},
 		{"limit of a tail", ceil, verdict.Changed, false, false, TimeLimit, "shown latency head"},
 	} {
 		with := []string{c.rule}

@@ -5,7 +5,9 @@ package policy
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,23 +16,27 @@ import (
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
 // A Policy is a policies.yaml, checked.
 type Policy struct {
 	File         string
-	Kernels      []string // patterns for kernel.yaml files
-	Machines     []string // the verdict needs evidence from each; none: any one
+	Kernels      []string  // patterns for kernel.yaml files
+	Machines     []Machine // the verdict needs evidence from each; none: any one
 	Store        string
 	Limits       compare.Limits
 	Budget       time.Duration // wall time of one change's experiment
 	GPUBudget    time.Duration // time of it in timed batches; 0: no bound
 	Stored       bool          // times are held against stored sessions; the base is not run
 	AfterFailure AfterFailure
+	MaxAge       time.Duration // older evidence is not used; 0: any age
+	NewOps       Unanswered    // what an op comes to that the base lacks
 	Rules        []Rule
+	Waivers      []Waiver
 
-	kernelsLine int
+	kernelsLine, machinesLine int
 }
 
 // Unmatched is the error for patterns that no kernel.yaml fits.
@@ -38,6 +44,16 @@ func (p *Policy) Unmatched() error {
 	return &yamlfile.Error{File: p.File, Line: p.kernelsLine, Msg: "no kernel matches " + strings.Join(p.Kernels, ", "),
 		Advice: "kernels: names files called kernel.yaml, from the root of the repository, such as kernels/**/kernel.yaml"}
 }
+
+// Unanswered says what a question comes to that evidence does not answer.
+type Unanswered string
+
+// LeftOpen is the default, and red: the exit status is that of inconclusive.
+const (
+	LeftOpen  Unanswered = "inconclusive"
+	IsBroken  Unanswered = "fail"
+	OnlyWarns Unanswered = "warn"
+)
 
 // AfterFailure says whether a kernel that fails a tier goes on to the next.
 type AfterFailure string
@@ -49,13 +65,17 @@ const (
 )
 
 type file struct {
-	Version      int      `yaml:"version"`
-	Kernels      texts    `yaml:"kernels"`
-	Machines     []string `yaml:"machines"`
-	Store        string   `yaml:"store"`
-	Latency      latency  `yaml:"latency"`
-	AfterFailure string   `yaml:"after_failure"`
-	Rules        []rule   `yaml:"rules"`
+	Version      int       `yaml:"version"`
+	Extends      texts     `yaml:"extends"`
+	Kernels      texts     `yaml:"kernels"`
+	Machines     []machine `yaml:"machines"`
+	Store        string    `yaml:"store"`
+	MaxAge       string    `yaml:"max_age"`
+	NewOps       string    `yaml:"new_ops"`
+	Latency      latency   `yaml:"latency"`
+	AfterFailure string    `yaml:"after_failure"`
+	Rules        []rule    `yaml:"rules"`
+	Waivers      []waiver  `yaml:"waivers"`
 }
 
 type latency struct {
@@ -114,7 +134,7 @@ func (c checker) bad(key, hint, format string, args ...any) error {
 
 func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 	c := checker{name, lines}
-	p := &Policy{File: name, Kernels: f.Kernels, Machines: f.Machines, Store: f.Store, AfterFailure: Stop, kernelsLine: lines["kernels"]}
+	p := &Policy{File: name, Kernels: f.Kernels, Store: f.Store, AfterFailure: Stop, NewOps: LeftOpen, kernelsLine: lines["kernels"], machinesLine: lines["machines"]}
 	switch {
 	case f.Version == 0:
 		return nil, c.bad("", "version: 1", "version is missing")
@@ -124,7 +144,7 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 		return nil, c.bad("", "kernels: kernels/**/kernel.yaml", "kernels is missing: which kernels does this policy judge?")
 	case f.Store == "":
 		return nil, c.bad("", "store: kernels/evidence", "store is missing: where is evidence kept?")
-	case len(f.Rules) == 0:
+	case len(f.Rules) == 0 && len(f.Extends) == 0:
 		return nil, c.bad("rules", "", "there is not one rule: a policy without rules passes everything")
 	}
 	if f.AfterFailure != "" {
@@ -133,21 +153,31 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 			return nil, c.bad("after_failure", "stop or continue", "after_failure cannot be %q", f.AfterFailure)
 		}
 	}
-	for i, m := range f.Machines {
-		if m == "" || slices.Index(f.Machines, m) != i {
-			return nil, c.bad("machines", "", "machines needs names, each once")
+	if f.NewOps != "" {
+		if p.NewOps = Unanswered(f.NewOps); p.NewOps != LeftOpen && p.NewOps != OnlyWarns {
+			return nil, c.bad("new_ops", "inconclusive or warn", "new_ops cannot be %q", f.NewOps)
 		}
 	}
-	if err := c.kernels(f.Kernels); err != nil {
-		return nil, err
-	}
-	if err := c.latency(f.Latency, p); err != nil {
-		return nil, err
-	}
-	if err := c.rules(f, p); err != nil {
+	if err := c.parts(f, p); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// parts checks the parts of a policy, rules before what speaks of them.
+func (c checker) parts(f *file, p *Policy) (err error) {
+	if p.MaxAge, err = c.age("max_age", f.MaxAge); err != nil {
+		return err
+	}
+	if err := c.extend(f); err != nil {
+		return err
+	}
+	for _, part := range []func(*file, *Policy) error{c.machines, c.kernels, c.latency, c.rules, c.waivers} {
+		if err := part(f, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c checker) rules(f *file, p *Policy) error {
@@ -161,17 +191,20 @@ func (c checker) rules(f *file, p *Policy) error {
 		}
 		p.Rules = append(p.Rules, r)
 	}
+	if err := c.trades(p); err != nil {
+		return err
+	}
 	return c.advised(p)
 }
 
-// advised refuses advice that would never come: it reads the launches of an
-// experiment that a rule with a say asks for.
+// advised refuses a comparison of times that would never be shown: one without a
+// say reads the processes of an experiment that another rule asks for.
 func (c checker) advised(p *Policy) error {
 	asked := func(r Rule) bool {
-		return r.Metric.Time() && !r.Metric.Advice && r.Compares() && !p.Stored
+		return r.Metric.Time() && r.Severity != verdict.Info && r.Compares() && !p.Stored
 	}
 	for i, r := range p.Rules {
-		if r.Metric.Advice && r.Compares() && !slices.ContainsFunc(p.Rules, asked) {
+		if r.Metric.Time() && r.Severity == verdict.Info && r.Compares() && !slices.ContainsFunc(p.Rules, asked) {
 			return c.bad(fmt.Sprintf("rules[%d].metric", i), "", "rule %q: %s is compared where a rule compares latency.typical or latency.mean with a base that is run", r.ID, r.Metric.Name)
 		}
 	}
@@ -179,9 +212,9 @@ func (c checker) advised(p *Policy) error {
 }
 
 // kernels wants patterns below the root, of which one names something.
-func (c checker) kernels(patterns []string) error {
+func (c checker) kernels(f *file, _ *Policy) error {
 	named := false
-	for _, p := range patterns {
+	for _, p := range f.Kernels {
 		pattern, negated := strings.CutPrefix(p, "!")
 		if !doublestar.ValidatePattern(pattern) || !filepath.IsLocal(filepath.FromSlash(pattern)) {
 			return c.bad("kernels", "", "kernels: %q is not a pattern for files below the root", p)
@@ -194,7 +227,8 @@ func (c checker) kernels(patterns []string) error {
 	return nil
 }
 
-func (c checker) latency(l latency, p *Policy) (err error) {
+func (c checker) latency(f *file, p *Policy) (err error) {
+	l := f.Latency
 	name := l.Profile
 	if name == "" {
 		name = "standard"
@@ -234,6 +268,21 @@ func (c checker) duration(key, text string, otherwise time.Duration) (time.Durat
 		return 0, c.bad(key, "120s", "%q is not a time", text)
 	}
 	return d, nil
+}
+
+var agePattern = regexp.MustCompile(`^([1-9][0-9]{0,4})(d|w|h)$`)
+
+// age reads a number of hours, days or weeks.
+func (c checker) age(key, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	m := agePattern.FindStringSubmatch(text)
+	if m == nil {
+		return 0, c.bad(key, "90d", "%q is not an age: a number of hours (h), days (d) or weeks (w)", text)
+	}
+	n, _ := strconv.Atoi(m[1])
+	return time.Duration(n) * map[string]time.Duration{"h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[m[2]], nil
 }
 
 // ProfileMetrics are the profiler's figures: gate's own, and those that rules

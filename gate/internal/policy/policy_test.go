@@ -54,12 +54,12 @@ rules:
     kernels: ["a/*", "!a/b"]
 `)
 	strict, _ := compare.Profile("strict")
-	if p.File != "policies.yaml" || fmt.Sprint(p.Kernels) != "[kernels/**/kernel.yaml !kernels/fixtures/**]" || p.Machines != nil || p.Store != "s3" ||
+	if p.File != "policies.yaml" || fmt.Sprint(p.Kernels) != "[kernels/**/kernel.yaml !kernels/fixtures/**]" || p.Machines != nil || p.NewOps != LeftOpen || p.MaxAge != 0 || p.Store != "s3" ||
 		p.Limits != strict || p.Budget != 90*time.Second || p.AfterFailure != Continue || len(p.Rules) != 2 {
 		t.Errorf("%+v", p)
 	}
 	spills, _ := metric.Lookup("ptxas.spill_bytes")
-	if want := (Rule{ID: "spills", Metric: spills, Limit: Amount{1024, "byte", "1KiB", true}, Severity: verdict.Warns, Line: 7}); !reflect.DeepEqual(p.Rules[0], want) {
+	if want := (Rule{ID: "spills", Metric: spills, Limit: Amount{1024, "byte", "1KiB", true}, Severity: verdict.Warns, OnMissing: LeftOpen, OnUndecided: LeftOpen, Line: 7}); !reflect.DeepEqual(p.Rules[0], want) {
 		t.Errorf("got  %+v\nwant %+v", p.Rules[0], want)
 	}
 	if r := p.Rules[1]; r.MaxRegression.Number != 0.02 || r.Floor.Number != 50 || r.Floor.Unit != "ns" || r.Severity != verdict.Red || r.Line != 8 || r.Limit.Set {
@@ -100,7 +100,7 @@ func TestParseTimes(t *testing.T) {
 	}
 	for _, base := range []string{"base: run, ", ""} {
 		p = parse(t, swap("limit: 0}", "limit: 0}\n  - {id: p99, metric: latency.cold_p99, max_regression: 5%}\n  - {id: t, metric: latency.mean, max_regression: 2%}\nlatency: {"+base+"profile: strict}"))
-		if p.Rules[1].Severity != verdict.Advice || p.Stored {
+		if p.Rules[1].Severity != verdict.Info || p.Stored {
 			t.Errorf("%+v", p.Rules[1])
 		}
 	}
@@ -187,8 +187,7 @@ var refusals = []struct{ name, text, want, hint string }{
 	{"reserved id", withRule("id: correctness, metric: ptxas.registers, limit: 1"), `:6: "correctness" is a rule that gate always applies: choose another id`, ""},
 	{"no metric", withRule("id: a, limit: 1"), `:6: rule "a": unknown metric ""`, "see `gate schema metrics` for the list"},
 	{"unknown metric", withRule("id: a, metric: ptxas.register, limit: 1"), `:6: rule "a": unknown metric "ptxas.register"`, `did you mean "ptxas.registers"?`},
-	{"no amount", withRule("id: a, metric: ptxas.registers"), `:6: rule "a" needs either limit or max_regression`, ""},
-	{"two amounts", withRule("id: a, metric: ptxas.registers, limit: 1, max_regression: 1"), `:6: rule "a" needs either limit or max_regression`, ""},
+	{"no amount", withRule("id: a, metric: ptxas.registers"), `:6: rule "a" needs a limit, a max_regression or both`, ""},
 	{"amount without value", withRule("id: a, metric: ptxas.registers, limit: "), `:6: key "limit" has no value`, ""},
 	{"amount of words", withRule("id: a, metric: ptxas.registers, limit: few"), `:6: "few" is not an amount such as 8, 1e-3, 2%, 5pp or 50ns`, ""},
 	{"amount as a list", withRule("id: a, metric: ptxas.registers, limit: [1]"), `:6: one amount such as 8, 1e-3, 2%, 5pp or 50ns is needed here, not a list or a mapping`, ""},
@@ -227,7 +226,7 @@ var refusals = []struct{ name, text, want, hint string }{
 	{"relative tail", withRule("id: t, metric: latency.p99, relative_to: ref, limit: 1"), `:6: rule "t": latency.p99 is not measured beside a reference`, "latency.typical, latency.mean and their cold forms are"},
 	{"red tail", withRule("id: t, metric: latency.p99, max_regression: 2%, severity: fail"), `:6: rule "t": latency.p99 is advice and never red`, "latency.mean sees a tail and can be red"},
 	{"tail alone", withRule("id: t, metric: latency.p99, max_regression: 2%"), `:6: rule "t": latency.p99 is compared where a rule compares latency.typical or latency.mean with a base that is run`, ""},
-	{"severity", withRule("id: a, metric: ptxas.registers, limit: 1, severity: maybe"), `:6: rule "a": severity cannot be "maybe"`, "fail or warn"},
+	{"severity", withRule("id: a, metric: ptxas.registers, limit: 1, severity: maybe"), `:6: rule "a": severity cannot be "maybe"`, "fail, warn or info"},
 	{"kernel pattern", withRule(`id: a, metric: ptxas.registers, limit: 1, kernels: ["a/["]`), `:6: rule "a": "a/[" is not a pattern`, ""},
 	{"limit where no side is better", withRule("id: a, metric: ncu.waves, limit: 1"), `:6: rule "a": ncu.waves has no better direction, so a limit has no side`, "max_regression says how much may change"},
 	{"anchor", withRule("id: &a x, metric: ptxas.registers, limit: 1"), ":6: anchors and aliases are not accepted here", ""},
@@ -285,17 +284,35 @@ func TestMatches(t *testing.T) {
 }
 
 func TestIdleRuleIsAnError(t *testing.T) {
-	p := parse(t, withRule(`id: a, metric: ptxas.registers, limit: 1, kernels: ["attention/x*"]`))
-	if err := p.Idle([]string{"attention/x1"}); err != nil {
-		t.Error(err)
+	of := func(kernels ...string) []Scope {
+		var out []Scope
+		for _, k := range kernels {
+			out = append(out, Scope{k, []string{"sm_90", "sm_100a"}, []string{"small", "large"}})
+		}
+		return out
 	}
-	err := p.Idle([]string{"attention/y", "attention/z"})
-	var e *yamlfile.Error
-	if !errors.As(err, &e) || e.Error() != `policies.yaml:6: rule "a" matches none of the 2 kernels, so it can never fail` || e.Advice != "kernels: patterns match names such as attention/y" {
-		t.Errorf("%v (hint %q)", err, e.Advice)
-	}
-	if err := p.Idle(nil); err == nil {
-		t.Error("a rule over no kernel can fail")
+	for _, c := range []struct {
+		keys       string
+		all        []Scope
+		want, hint string
+	}{
+		{`kernels: ["attention/x*"]`, of("attention/x1"), "", ""},
+		{`kernels: ["attention/x*"]`, of("attention/y", "attention/z"), `rule "a" matches none of the 2 kernels, so it can never fail`, "kernels: patterns match names such as attention/y"},
+		{`kernels: ["attention/x*"]`, nil, `rule "a" matches none of the 0 kernels, so it can never fail`, "kernels: patterns match names such as attention/r11_fa2_mma"},
+		{`arch: [sm_90]`, of("k"), "", ""},
+		{`arch: ["sm_1*", "!sm_120"]`, of("k"), "", ""},
+		{`arch: [sm_80]`, of("k"), `rule "a" names no architecture of the kernels that it matches, so it can never fail`, "arch: patterns match sm_90, sm_100a"},
+		{`cases: ["!small"]`, of("k"), "", ""},
+		{`cases: [huge]`, of("k"), `rule "a" names no case of the kernels that it matches, so it can never fail`, "cases: patterns match small, large"},
+	} {
+		err := parse(t, withRule("id: a, metric: ncu.cycles, limit: 1, "+c.keys)).Idle(c.all)
+		if c.want == "" && err == nil {
+			continue
+		}
+		var e *yamlfile.Error
+		if !errors.As(err, &e) || e.Error() != "policies.yaml:6: "+c.want || e.Advice != c.hint {
+			t.Errorf("%s: %v (hint %q)", c.keys, err, e.Advice)
+		}
 	}
 }
 
@@ -370,7 +387,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%+v judges nothing", p)
 		}
 		for _, r := range p.Rules {
-			if r.Limit.Set == r.MaxRegression.Set || r.Metric.Name == "" || r.ID == "" || r.Line < 1 {
+			if !r.Limit.Set && !r.Compares() || r.Metric.Name == "" || r.ID == "" || r.Line < 1 && r.Preset == "" {
 				t.Fatalf("%+v", r)
 			}
 			for _, a := range []Amount{r.Limit, r.MaxRegression, r.Floor} {

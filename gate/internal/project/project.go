@@ -179,7 +179,7 @@ func (p *Project) load(path, name string) (all int, err error) {
 	if len(set.Kernels) == 0 {
 		return 0, p.Policy.Unmatched()
 	}
-	if err := p.Policy.Idle(names(set.Kernels)); err != nil {
+	if err := p.Policy.Idle(scopes(set.Kernels)); err != nil {
 		return 0, err
 	}
 	if p.head, err = filter(set.Kernels, p.options.Kernels); err != nil {
@@ -205,6 +205,19 @@ func names(kernels []*manifest.Kernel) []string {
 	var out []string
 	for _, k := range kernels {
 		out = append(out, k.Name)
+	}
+	return out
+}
+
+// scopes are what rules may select of kernels.
+func scopes(kernels []*manifest.Kernel) []policy.Scope {
+	var out []policy.Scope
+	for _, k := range kernels {
+		s := policy.Scope{Kernel: k.Name, Arch: k.Arch}
+		for _, c := range k.Cases {
+			s.Cases = append(s.Cases, c.Name)
+		}
+		out = append(out, s)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -26,11 +27,11 @@ func static(a *build.Artifact) (*evidence.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the compiler's log: %w", err)
 	}
-	m, err := worstFigures(a, log)
+	worst, entries, err := figuresOf(a, log)
 	if err != nil {
 		return nil, err
 	}
-	return &evidence.Record{Schema: evidence.Schema, Tier: evidence.Static, Address: evidence.Address{Identity: a.Identity}, Metrics: m}, nil
+	return &evidence.Record{Schema: evidence.Schema, Tier: evidence.Static, Address: evidence.Address{Identity: a.Identity}, Metrics: worst, Entries: entries}, nil
 }
 
 // A compiled kernel is one in what runs, with the compiler's report on it.
@@ -39,31 +40,56 @@ type compiled struct {
 	report *ptxas.Entry
 }
 
-func worstFigures(a *build.Artifact, log *ptxas.Log) (evidence.Metrics, error) {
+// figuresOf are the worst figures over all kernels, and those of each by its name.
+// Where there are several, a figure says of which it is.
+func figuresOf(a *build.Artifact, log *ptxas.Log) (worst evidence.Metrics, entries map[string]evidence.Metrics, err error) {
 	kernels, err := reported(a, log)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if a.Linked != nil {
 		if kernels, err = linked(a, kernels); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var all evidence.Metrics
+	// Among equals, one that the kernel reports is named before one that it leaves out.
+	slices.SortStableFunc(kernels, func(x, y compiled) int { return cmp.Compare(leftOut(a, x), leftOut(a, y)) })
+	entries = map[string]evidence.Metrics{}
 	for _, k := range kernels {
 		m, err := figures(a, log, k)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if slices.Contains(a.Rest, k.Name) {
-			for name, v := range m {
-				v.Where = build.Demangle(k.Name) + ", which entries: leaves out"
-				m[name] = v
-			}
+		name := build.Demangle(k.Name)
+		entries[name] = worstOf(entries[name], m) // two units can hold one of the same name
+		where := ""
+		switch {
+		case leftOut(a, k) > 0:
+			where = name + ", which entries: leaves out"
+		case len(kernels) > 1:
+			where = name
 		}
-		all = worstOf(all, m)
+		worst = worstOf(worst, at(m, where))
 	}
-	return all, nil
+	return worst, entries, nil
+}
+
+// leftOut is 1 for a kernel that entries: leaves out, else 0.
+func leftOut(a *build.Artifact, k compiled) int {
+	if slices.Contains(a.Rest, k.Name) {
+		return 1
+	}
+	return 0
+}
+
+// at is the figures with the function that they are of.
+func at(m evidence.Metrics, where string) evidence.Metrics {
+	out := evidence.Metrics{}
+	for name, v := range m {
+		v.Where = where
+		out[name] = v
+	}
+	return out
 }
 
 // reported pairs the kernels of every unit with the compiler's reports, which
@@ -226,7 +252,7 @@ func worstOf(a, b evidence.Metrics) evidence.Metrics {
 		switch {
 		case !x.Known():
 			out[name] = x
-		case !y.Known() || y.Number > x.Number || y.Number == x.Number && y.Where == "":
+		case !y.Known() || y.Number > x.Number:
 			out[name] = y
 		default:
 			out[name] = x

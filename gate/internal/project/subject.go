@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
+	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
 type slot struct{ name, arch string }
@@ -38,6 +41,9 @@ func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger,
 	}
 	p.Made.Add(slices.Concat(head, others, base)...)
 	subjects, err := p.join(head, others, base)
+	if err == nil {
+		err = p.idleEntries(subjects)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,6 +78,27 @@ func (p *Project) warnings(head []build.Result) error {
 		all = append(all[:mostWarnings], fmt.Sprintf("the compiler gave %d more warnings", more))
 	}
 	p.Notes = append(p.Notes, all...)
+	return nil
+}
+
+// idleEntries is the error for a rule whose entries: name no function of what was
+// built, on either side: it would never fail.
+func (p *Project) idleEntries(subjects []*plan.Subject) error {
+	for _, r := range p.Policy.Rules {
+		var all []policy.Entry
+		unknown := len(r.Entries) == 0
+		for _, s := range subjects {
+			if r.Matches(s.Name) && r.On(s.Arch) {
+				all = slices.Concat(all, s.Head.Entries, s.Base.Entries)
+				unknown = unknown || len(s.Head.Entries) == 0
+			}
+		}
+		if unknown || len(all) == 0 || slices.ContainsFunc(all, r.Of) {
+			continue
+		}
+		return &yamlfile.Error{File: p.Policy.File, Line: r.Line, Msg: fmt.Sprintf("rule %q names no function of the kernels that it matches, so it can never fail", r.ID),
+			Advice: "entries: patterns match names such as " + all[0].Short + " or " + all[0].Name}
+	}
 	return nil
 }
 
@@ -200,11 +227,22 @@ func side(r build.Result) plan.Side {
 	var compile *build.CompileError
 	switch {
 	case r.Err == nil:
-		return plan.Side{Identity: r.Artifact.Identity}
+		return plan.Side{Identity: r.Artifact.Identity, Entries: entriesOf(r.Artifact)}
 	case errors.As(r.Err, &compile):
 		return plan.Side{Why: compile.Error(), Detail: compile.Output, Blame: true}
 	}
 	return plan.Side{Why: r.Err.Error(), Absent: errors.As(r.Err, new(*build.PointerError))}
+}
+
+// entriesOf are all functions that an artifact holds, those that entries: leaves
+// out included, by name and each once.
+func entriesOf(a *build.Artifact) []policy.Entry {
+	var out []policy.Entry
+	for _, e := range slices.Concat(a.Entries, a.Rest) {
+		out = append(out, policy.Entry{Name: build.Demangle(e), Short: build.Name(e)})
+	}
+	slices.SortFunc(out, func(a, b policy.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Compact(out)
 }
 
 // goneCases are those that the base measures and the head does not.

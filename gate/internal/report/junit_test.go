@@ -53,7 +53,7 @@ func TestJUnitStates(t *testing.T) {
 	}{
 		{verdict.Pass, verdict.Red, ""}, {verdict.Fail, verdict.Red, "failure"}, {verdict.Inconclusive, verdict.Red, "error"},
 		{verdict.NotCompared, verdict.Red, "skipped"}, {verdict.Fail, verdict.Warns, "warning"}, {verdict.Inconclusive, verdict.Warns, "warning"},
-		{verdict.Fail, verdict.Advice, "warning"}, {verdict.Status(9), verdict.Red, "error"},
+		{verdict.Fail, verdict.Info, "warning"}, {verdict.Status(9), verdict.Red, "error"},
 	} {
 		got := junitFinding(verdict.KernelVerdict{Name: "k"}, verdict.Finding{Rule: "r", Status: c.status, Severity: c.severity, Reason: "why"})
 		var states []string

@@ -89,9 +89,9 @@ func cut(id string, digits int) string { return id[:min(digits, len(id))] }
 func WriteMetrics(w io.Writer, metrics []metric.Metric, format string) error {
 	var rows [][]string
 	for _, m := range metrics {
-		rows = append(rows, []string{m.Name, m.Unit, m.Better.String(), string(m.Tier), m.Doc})
+		rows = append(rows, []string{m.Name, m.Unit, m.Better.String(), m.Exactness(), string(m.Tier), m.Chips, m.Doc})
 	}
-	return writeList(w, format, "metrics", []string{"metric", "unit", "better", "tier", "meaning"}, rows)
+	return writeList(w, format, "metrics", []string{"metric", "unit", "better", "exactness", "tier", "chips", "meaning"}, rows)
 }
 
 // WriteToolchains lists compilers, the one that is used first.

@@ -96,13 +96,13 @@ func order(findings []verdict.Finding) []verdict.Finding {
 
 func weight(f verdict.Finding) int {
 	switch {
-	case f.Severity == verdict.Advice:
+	case f.Severity == verdict.Info:
 		return 0
 	case f.Status == verdict.Fail && f.Severity != verdict.Warns:
 		return 4
-	case f.Status == verdict.Inconclusive:
+	case f.Status == verdict.Inconclusive && f.Severity != verdict.Warns:
 		return 3
-	case f.Status == verdict.Fail, f.Status == verdict.Warn:
+	case f.Status != verdict.Pass && f.Severity == verdict.Warns:
 		return 2
 	case f.Status == verdict.Pass:
 		return 1

@@ -128,11 +128,11 @@ func verdicts() map[string]*verdict.Verdict {
 	beside, tail, sessions := held("ratio", "limit 0.1 of r02"), slower, held("latency", "max_regression 2%")
 	beside.RelativeTo, beside.Base, beside.Interval = "attention/r02\u202e", value(127170, "ns"), &verdict.Interval{Estimate: -0.86, Low: -0.87, High: -0.85, Pairs: 8}
 	fast, half := -0.001, 0.5
-	tail.Rule, tail.Metric, tail.Severity = "tail", "latency.p99", verdict.Advice
+	tail.Rule, tail.Metric, tail.Severity = "tail", "latency.p99", verdict.Info
 	tail.Interval = &verdict.Interval{Estimate: 0.12, Low: 0.11, High: 0.13, Pairs: 12,
 		Modes: &compare.Modes{Split: 18500, BaseSlow: 0.25, HeadSlow: half, ShareP: 0.4, Fast: &fast}}
 	quietTail := held("quiet", "max_regression 2%")
-	quietTail.Severity, quietTail.Status = verdict.Advice, verdict.Inconclusive
+	quietTail.Severity, quietTail.Status = verdict.Info, verdict.Inconclusive
 	sessions.Sessions = &verdict.Sessions{Count: 9, Estimate: 0.0001, Low: -0.01, High: 0.01, SigmaSession: 0.004, SigmaProcess: 0.002}
 	return map[string]*verdict.Verdict{
 		"arms":  run(verdict.Pass, verdict.Counts{Kernels: 1, Passed: 1, Changed: 1, Measured: 2}, kernel("attention/a", verdict.Pass, tail, quietTail, beside, sessions)),
@@ -316,7 +316,7 @@ func TestWorstFindingComesFirst(t *testing.T) {
 		{Rule: "pass", Status: verdict.Pass, Severity: verdict.Red}, {Rule: "none", Status: verdict.NotCompared, Severity: verdict.Red},
 		{Rule: "warns", Status: verdict.Fail, Severity: verdict.Warns}, {Rule: "open", Status: verdict.Inconclusive, Severity: verdict.Red},
 		{Rule: "fail", Status: verdict.Fail, Severity: verdict.Red}, {Rule: "fail2", Status: verdict.Fail, Severity: verdict.Red},
-		{Rule: "advice", Status: verdict.Fail, Severity: verdict.Advice},
+		{Rule: "advice", Status: verdict.Fail, Severity: verdict.Info},
 	}
 	var got []string
 	for _, f := range order(statuses) {

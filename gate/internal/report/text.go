@@ -35,7 +35,9 @@ func (t *text) body(v *verdict.Verdict) {
 		t.block(b)
 	}
 	t.figures(v)
+	t.entries(v)
 	t.evidence(v)
+	t.waivers(v)
 	for _, n := range v.Notes {
 		if !slices.Contains(t.o.Announced, n) {
 			t.line("note: %s", printable.Line(t.places(n)))
@@ -83,7 +85,11 @@ func (t *text) blocks(kernels []verdict.KernelVerdict) []block {
 	same := map[string][]string{}
 	key := func(b block) string { return fmt.Sprintf("%q", []string{b.status.String(), b.arch, b.state, b.text}) }
 	for i, k := range kernels {
-		b := block{k.Status, k.Arch, string(k.State), t.findings(k), []string{k.Name}}
+		state := string(k.State)
+		if k.Was != "" {
+			state += ", was " + k.Was
+		}
+		b := block{k.Status, k.Arch, state, t.findings(k), []string{k.Name}}
 		single[i], same[key(b)] = b, append(same[key(b)], k.Name)
 	}
 	var out []block
@@ -166,7 +172,7 @@ func launch(l verdict.LaunchChange) string {
 
 // quiet holds for what a reader need not know. Advice speaks up on proof only.
 func quiet(f verdict.Finding) bool {
-	if f.Severity == verdict.Advice {
+	if f.Severity == verdict.Info {
 		return f.Status != verdict.Fail
 	}
 	return f.Status == verdict.Pass || f.Status == verdict.NotCompared
@@ -219,15 +225,18 @@ func (t *text) finding(g group) {
 	f := g.first
 	word, shade := f.Status.String(), f.Status
 	switch {
-	case f.Severity == verdict.Advice && f.Status == verdict.Fail:
-		word, shade = string(verdict.Advice), verdict.Warn
-	case f.Severity == verdict.Warns && f.Status == verdict.Fail:
-		word = verdict.Warn.String()
+	case f.Severity == verdict.Info && f.Status == verdict.Fail:
+		word, shade = string(verdict.Info), verdict.Warn
+	case f.Severity == verdict.Warns && (f.Status == verdict.Fail || f.Status == verdict.Inconclusive):
+		word, shade = verdict.Warn.String(), verdict.Warn
 	}
 	var parts []string
 	single := len(g.rules) == 1
 	if f.Metric != "" && single {
 		parts = append(parts, f.Metric)
+	}
+	if f.Entry != "" && single {
+		parts = append(parts, f.Entry)
 	}
 	if len(g.cases) > 0 {
 		parts = append(parts, strings.Join(g.cases, ", "))
@@ -410,6 +419,9 @@ func cell(static, metrics evidence.Metrics, name, unit string) string {
 // evidence says on what the verdict rests.
 func (t *text) evidence(v *verdict.Verdict) {
 	c := v.Counts
+	if len(v.Tiers) > 0 {
+		t.line("tiers: only %s asked for; nothing else was judged", tiers(v.Tiers))
+	}
 	t.line("kernels: %d unchanged, %d changed, %d new, %d gone", c.Unchanged, c.Changed, c.New, c.Gone)
 	t.line("evidence: %d measured now, %d reused, %d missing", c.Measured, c.Reused, c.Missing)
 	for _, m := range v.Machines {

@@ -69,12 +69,11 @@ var rank = map[Status]int{NotCompared: 0, Pass: 1, Warn: 2, Inconclusive: 3, Fai
 // A Severity says whether a broken rule is red.
 type Severity string
 
-// Red is the default. Advice, which belongs to some metrics and cannot be
-// chosen, is shown and weighs nothing.
+// Red is the default. Info is shown and weighs nothing.
 const (
-	Red    Severity = "fail"
-	Warns  Severity = "warn"
-	Advice Severity = "advice"
+	Red   Severity = "fail"
+	Warns Severity = "warn"
+	Info  Severity = "info"
 )
 
 // A State says how a kernel of the head relates to the base.
@@ -96,11 +95,14 @@ type Verdict struct {
 	Status      Status          `json:"status"`
 	ToolFailure bool            `json:"tool_failure,omitempty"`
 	Policy      string          `json:"policy"`
+	JudgedBy    string          `json:"judged_by"`       // whose policy, waivers and ops: "base", or "head" at the desk
+	Tiers       []evidence.Tier `json:"tiers,omitempty"` // that were asked for; none: all
 	Head        Side            `json:"head"`
 	Base        Side            `json:"base"`
 	Machines    []MachineRef    `json:"machines"`
 	Counts      Counts          `json:"counts"`
 	Notes       []string        `json:"notes,omitempty"`
+	Waivers     []Waiver        `json:"waivers,omitempty"`
 	Kernels     []KernelVerdict `json:"kernels"`
 	Reproduce   string          `json:"reproduce"`
 }
@@ -145,12 +147,20 @@ type KernelVerdict struct {
 	Line     int               `json:"line,omitempty"`   // in Source, from 1
 	Arch     string            `json:"arch,omitempty"`
 	State    State             `json:"state"`
+	Was      string            `json:"was,omitempty"` // what the base calls it, where the change declares that
 	Status   Status            `json:"status"`
 	Identity evidence.Identity `json:"identity"`
 	Detail   string            `json:"detail,omitempty"` // the compiler's own lines
 	Findings []Finding         `json:"findings"`
 	Launches []LaunchChange    `json:"launches,omitempty"` // made by one side only
 	Figures  []CaseFigures     `json:"figures,omitempty"`
+	Entries  []EntryFigures    `json:"entries,omitempty"`
+}
+
+// EntryFigures is what the compiler says of one __global__ function of the head.
+type EntryFigures struct {
+	Entry   string           `json:"entry"`
+	Metrics evidence.Metrics `json:"metrics"`
 }
 
 // A LaunchChange is a launch of one call that only one side makes: the shape
@@ -175,8 +185,10 @@ type CaseFigures struct {
 // A Finding is one rule applied to one kernel and case.
 type Finding struct {
 	Rule     string          `json:"rule"`
+	Kind     string          `json:"kind,omitempty"` // how the question was answered
 	Metric   string          `json:"metric,omitempty"`
 	Unit     string          `json:"unit,omitempty"`
+	Entry    string          `json:"entry,omitempty"`
 	Case     string          `json:"case,omitempty"`
 	Machine  string          `json:"machine,omitempty"`
 	Tier     evidence.Tier   `json:"tier,omitempty"`
@@ -189,6 +201,12 @@ type Finding struct {
 	// RelativeTo is the kernel in the base's place: Base and Interval are then
 	// of its time.
 	RelativeTo string `json:"relative_to,omitempty"`
+
+	// Trade is the rule that took this one's place, Waiver what lets it be
+	// broken; a waiver that expired or was exceeded lets nothing.
+	Trade  string  `json:"trade,omitempty"`
+	Gain   bool    `json:"unexplained_gain,omitempty"` // it is open for being better than it is believed to be
+	Waiver *Waiver `json:"waiver,omitempty"`
 
 	Interval *Interval `json:"interval,omitempty"`
 	Noise    *Noise    `json:"noise,omitempty"`
@@ -344,7 +362,7 @@ func (v *Verdict) Conclude() {
 			v.Status = k.Status
 		}
 		for _, f := range k.Findings {
-			v.ToolFailure = v.ToolFailure || f.Tool && f.Status == Inconclusive && f.Severity != Advice
+			v.ToolFailure = v.ToolFailure || f.Tool && f.Status == Inconclusive && f.Severity != Info
 		}
 	}
 	slices.SortStableFunc(v.Kernels, func(a, b KernelVerdict) int {
@@ -353,11 +371,11 @@ func (v *Verdict) Conclude() {
 }
 
 // statusOf is the worst of the findings; a kernel without one has not earned
-// a pass. Advice weighs nothing.
+// a pass. Info weighs nothing.
 func statusOf(findings []Finding) Status {
 	status, any := NotCompared, false
 	for _, f := range findings {
-		if f.Severity == Advice {
+		if f.Severity == Info {
 			continue
 		}
 		s := f.Status

@@ -78,8 +78,8 @@ func TestStatusIsTheWorstFinding(t *testing.T) {
 		{"a kept rule that warns", []Finding{of(Pass, Warns)}, Pass},
 		{"warns beside what is open", []Finding{of(Inconclusive, Red), of(Fail, Warns)}, Inconclusive},
 		{"red beside what warns", []Finding{of(Fail, Red), of(Fail, Warns)}, Fail},
-		{"advice weighs nothing", []Finding{of(Pass, Red), of(Fail, Advice)}, Pass},
-		{"advice alone", []Finding{of(Pass, Advice)}, Inconclusive},
+		{"advice weighs nothing", []Finding{of(Pass, Red), of(Fail, Info)}, Pass},
+		{"advice alone", []Finding{of(Pass, Info)}, Inconclusive},
 	} {
 		v := Verdict{Kernels: []KernelVerdict{{Findings: c.findings}}}
 		if v.Conclude(); v.Status != c.want || v.Kernels[0].Status != c.want {
@@ -99,7 +99,7 @@ func TestOnlyWhatIsOpenIsAToolsFailure(t *testing.T) {
 		status Status
 		weight Severity
 		want   bool
-	}{{Inconclusive, Red, true}, {Inconclusive, Warns, true}, {Inconclusive, Advice, false}, {Fail, Red, false}, {Pass, Red, false}} {
+	}{{Inconclusive, Red, true}, {Inconclusive, Warns, true}, {Inconclusive, Info, false}, {Fail, Red, false}, {Pass, Red, false}} {
 		v := Verdict{Kernels: []KernelVerdict{{Findings: []Finding{{Status: c.status, Severity: c.weight, Tool: true}}}}}
 		if v.Conclude(); v.ToolFailure != c.want {
 			t.Errorf("%s, %s: %v", c.status, c.weight, v.ToolFailure)
@@ -135,7 +135,7 @@ func TestTheWholeIsItsWorstKernel(t *testing.T) {
 	seed := time.Now().UnixNano()
 	r := rand.New(rand.NewSource(seed))
 	finding := func() Finding {
-		return of(Status(r.Intn(5)), []Severity{Red, Warns, Advice}[r.Intn(3)])
+		return of(Status(r.Intn(5)), []Severity{Red, Warns, Info}[r.Intn(3)])
 	}
 	for range 300 {
 		var v Verdict
@@ -186,7 +186,7 @@ func sample() *Verdict {
 				{Rule: "registers", Metric: "ptxas.registers", Unit: "registers/thread", Tier: evidence.Static, Status: Fail, Severity: Red, Base: &base, Head: &head, Accepts: "max_regression 8", Reason: "40 → 80"},
 				{Rule: "stack", Status: Inconclusive, Severity: Warns, Head: &missing, Reason: "not measured", Hint: "mend it", Tool: true},
 				{Rule: "ratio", Case: "small", Machine: "h200-0", RelativeTo: "op/ref", Interval: &Interval{Estimate: 0.01, Low: 0.005, High: 0.02, Pairs: 12, MDE90: &seen, Modes: &compare.Modes{}}, Reason: "x", Severity: Red},
-				{Rule: "bound", Noise: &Noise{MDE90: 0.01, Recorded: "2026"}, Sessions: &Sessions{Count: 9, Estimate: 0.1, Low: 0, High: 0.2, SigmaSession: 0.1, SigmaProcess: 0.2}, Reason: "y", Severity: Advice},
+				{Rule: "bound", Noise: &Noise{MDE90: 0.01, Recorded: "2026"}, Sessions: &Sessions{Count: 9, Estimate: 0.1, Low: 0, High: 0.2, SigmaSession: 0.1, SigmaProcess: 0.2}, Reason: "y", Severity: Info},
 			},
 			Launches: []LaunchChange{{Case: "small", Change: "added", Kernel: "a", Grid: [3]int{1, 2, 3}, Block: [3]int{4, 5, 6}, Count: 2}},
 			Figures:  []CaseFigures{{Metrics: evidence.Metrics{"ptxas.registers": head}}, {Case: "small", Machine: "h200-0", Metrics: evidence.Metrics{"ncu.waves": evidence.Absent("no", "")}}},

@@ -197,8 +197,8 @@ func (w *walker) check(n *yaml.Node, t reflect.Type, path string) error {
 	if n.Kind == yaml.ScalarNode {
 		return w.scalar(n, t.Kind())
 	}
-	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return nil
+	if fields, _ := fieldsOf(t); reflect.PointerTo(t).Implements(unmarshaler) && len(fields) == 0 {
+		return nil // a type that decodes itself; one with keys is checked by them
 	}
 	switch {
 	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
@@ -302,6 +302,9 @@ func join(path, key string) string {
 func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
 	fields := map[string]reflect.Type{}
 	var names []string
+	if t.Kind() != reflect.Struct {
+		return fields, names
+	}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
 		if name == "" || name == "-" {

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"github.com/kernelgate/gate/gate/internal/compare"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// trades are the rules that may take the place of another on this subject.
+func (a *asker) trades(r *policy.Rule) []*policy.Rule {
+	var out []*policy.Rule
+	for i := range a.policy.Rules {
+		if t := &a.policy.Rules[i]; t.Replaces == r.ID && t.Matches(a.subject.Name) && t.On(a.subject.Arch) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// conditions asks for what a trade needs. Without a base, or with the base's own
+// code, nothing can have improved, and there is no question.
+func (a *asker) conditions(r *policy.Rule) []Question {
+	w, s := r.When, a.subject
+	if !a.replaced(r) || w.MinImprovement.Set && s.State != verdict.Changed {
+		return nil
+	}
+	cases := []Case{{}}
+	if w.Metric.Tier != evidence.Static {
+		cases = nil
+		for _, c := range s.Cases {
+			if w.At(c.Name) {
+				cases = append(cases, c)
+			}
+		}
+	}
+	var out []Question
+	for _, c := range cases {
+		q := a.question(r.ID, Condition, c.Name, w)
+		switch {
+		case !w.Metric.Time():
+			q.Needs = a.needs(a.figure(w, s.Head, c, evidence.Answers))
+			if w.MinImprovement.Set {
+				q.Needs = a.needs(q.Needs[0], a.figure(w, s.Base, c, evidence.Answers))
+			}
+		case w.Limit.Set:
+			q.Needs = a.needs(a.record(evidence.Latency, s.Head, c, evidence.Answers))
+		default:
+			q.Needs = a.needs(a.pair(s.Base, c, evidence.Answers))
+			q.Test = &compare.Test{CacheState: w.Metric.CacheState, Summary: w.Metric.Summary, Bound: w.Bound}
+		}
+		if !a.options.asks(w.Metric.Tier) {
+			q.Stopped = "not asked for: the " + string(w.Metric.Tier) + " tier was left out"
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// replaced reports whether the rule that a trade replaces is asked of the subject.
+func (a *asker) replaced(r *policy.Rule) bool {
+	for _, old := range a.policy.Rules {
+		if old.ID == r.Replaces {
+			return old.Matches(a.subject.Name) && old.On(a.subject.Arch) && a.options.asks(old.Metric.Tier)
+		}
+	}
+	return false
+}
