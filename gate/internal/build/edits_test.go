@@ -363,6 +363,10 @@ func (w *bench) build(t *testing.T, tr tree) (built, error) {
 	}
 	k := tr.kernel
 	k.Dir = dir
+	if k.Op != nil { // of a shipped kernel, whose headers lie above it
+		op := *k.Op
+		op.Dir, k.Op = w.root, &op
+	}
 	for name, text := range tr.files {
 		write(t, filepath.Join(dir, name), text)
 	}

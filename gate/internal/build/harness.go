@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -143,7 +144,7 @@ func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc strin
 		return "", fmt.Errorf("this gate carries no harness program")
 	}
 	name := "gate-harness-" + keyOf("program", filepath.Base(h.Include), tc.Fingerprint(), arch)
-	return h.make(name, func(out string) error {
+	path, err := h.make(name, func(out string) error {
 		base := []string{"-O2", "-std=c++17", "-ccbin", tc.HostCompiler,
 			"-gencode", "arch=compute_" + arch + ",code=sm_" + arch, "-I", h.Include}
 		objects := make([]string, len(sources))
@@ -161,33 +162,8 @@ func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc strin
 		link := append(slices.Clone(base), objects...)
 		return h.compile(ctx, tc, tc.NVCC, filepath.Dir(out), append(link, "-ldl", "-lpthread", "-o", out))
 	})
-}
-
-// Op builds an op's shared object: host code only.
-func (h *Harness) Op(ctx context.Context, tc *toolchain.Toolchain, op *manifest.Op) (string, error) {
-	files, err := OpFiles(op)
 	if err != nil {
-		return "", err
-	}
-	parts := []string{"op", filepath.Base(h.Include), tc.Fingerprint()}
-	var sources []string
-	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(op.Dir, f))
-		if err != nil {
-			return "", fmt.Errorf("op %s: %w", op.Name, err)
-		}
-		parts = append(parts, f, string(data))
-	}
-	for _, s := range op.Sources {
-		sources = append(sources, filepath.Join(op.Dir, s))
-	}
-	args := append([]string{"-O3", "-std=c++17", "-shared", "-fPIC", "-I", h.Include, "-I", op.Dir}, sources...)
-	args = append(args, "-lpthread")
-	path, err := h.make(op.Name+"-"+keyOf(parts...)+".so", func(out string) error {
-		return h.compile(ctx, tc, tc.HostCompiler, filepath.Dir(out), append(args, "-o", out), op.Dir)
-	})
-	if err != nil {
-		return "", fmt.Errorf("op %s: %w", op.Name, err)
+		return "", fmt.Errorf("building the harness: %w", err)
 	}
 	return path, nil
 }
@@ -201,10 +177,12 @@ func keyOf(parts ...string) string {
 }
 
 // make lets build write a file into a folder of its own and renames it into
-// place; what is there already is not built again.
+// place with its hash beside it; what is there already, and is what was made, is
+// not built again.
 func (h *Harness) make(name string, build func(out string) error) (string, error) {
 	path := filepath.Join(h.cache, name)
-	if _, err := os.Stat(path); err == nil {
+	want, err := os.ReadFile(path + ".sha256")
+	if sum, hashErr := disk.SHA256(path); err == nil && hashErr == nil && sum == string(want) {
 		return path, nil
 	}
 	tmp, err := disk.TempDir(h.shared, "harness")
@@ -214,17 +192,20 @@ func (h *Harness) make(name string, build func(out string) error) (string, error
 	defer disk.RemoveTemp(tmp)
 	out := filepath.Join(tmp, name)
 	if err := build(out); err != nil {
-		return "", fmt.Errorf("building the harness: %w", err)
+		return "", err
 	}
-	if err := os.Rename(out, path); err != nil {
+	sum, err := disk.SHA256(out)
+	if err == nil {
+		err = errors.Join(os.Rename(out, path), disk.WriteFile(path+".sha256", []byte(sum)))
+	}
+	if err != nil {
 		return "", fmt.Errorf("building the harness: %w", err)
 	}
 	return path, nil
 }
 
 func (h *Harness) compile(ctx context.Context, tc *toolchain.Toolchain, compiler, tmp string, args []string, read ...string) error {
-	confine := &command.Confinement{Temp: tmp, Read: slices.Concat(tc.Folders(), []string{h.Include}, read)}
-	r, err := command.Command{Path: compiler, Args: args, Dir: tmp, Limit: 10 * time.Minute, Most: 1 << 20, Merge: true, Confine: confine}.Run(ctx)
+	r, err := h.compiler(ctx, tc, compiler, tmp, args, read...)
 	if err != nil || r.Err() == nil {
 		return err
 	}
@@ -232,4 +213,9 @@ func (h *Harness) compile(ctx context.Context, tc *toolchain.Toolchain, compiler
 		return fmt.Errorf("%s: %s", filepath.Base(compiler), said)
 	}
 	return fmt.Errorf("%s: %w", filepath.Base(compiler), r.Err())
+}
+
+func (h *Harness) compiler(ctx context.Context, tc *toolchain.Toolchain, compiler, tmp string, args []string, read ...string) (command.Result, error) {
+	confine := &command.Confinement{Temp: tmp, Read: slices.Concat(tc.Folders(), []string{h.Include}, read)}
+	return command.Command{Path: compiler, Args: args, Dir: tmp, Limit: 10 * time.Minute, Most: 1 << 20, Merge: true, Confine: confine}.Run(ctx)
 }

@@ -184,8 +184,13 @@ func TestMakeBuildsOnce(t *testing.T) {
 	if _, err := h.make("other", func(out string) error { os.WriteFile(out, nil, 0o755); return failed }); !errors.Is(err, failed) {
 		t.Errorf("%v", err)
 	}
-	entries, _ := os.ReadDir(h.cache)
-	if len(entries) != 1 || entries[0].Name() != "tool" {
-		t.Errorf("a build that failed left something: %v", entries)
+	if left, _ := filepath.Glob(filepath.Join(h.cache, "other*")); len(left) != 0 {
+		t.Errorf("a build that failed left something: %v", left)
+	}
+	if err := os.WriteFile(filepath.Join(h.cache, "tool"), []byte("damaged"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := h.make("tool", build); err != nil || runs != 2 {
+		t.Errorf("damaged: %s, %v, built %d times", path, err, runs)
 	}
 }

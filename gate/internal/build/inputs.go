@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
 // inputs are what one build read.
@@ -43,15 +44,7 @@ var defaultSystem = []string{"/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib
 // system's. These differ from machine to machine, so no identity holds them;
 // nothing in the tree is one of them, wherever it lies.
 func (b *Builder) system(p places) func(file string) bool {
-	dirs := slices.Concat(defaultSystem, b.Toolchain.Include, []string{filepath.Dir(b.Toolchain.NVCC)})
-	for _, dir := range []string{"include", "nvvm", "lib", "lib64", "targets"} {
-		dirs = append(dirs, filepath.Join(b.Toolchain.Root, dir))
-	}
-	for _, dir := range b.Toolchain.HostInclude {
-		if dir != "/usr/local/include" { // what people install by hand
-			dirs = append(dirs, dir)
-		}
-	}
+	dirs := systemFolders(b.Toolchain)
 	return func(file string) bool {
 		if !filepath.IsAbs(file) {
 			return strings.HasPrefix(file, "<")
@@ -59,6 +52,19 @@ func (b *Builder) system(p places) func(file string) bool {
 		file = filepath.Clean(file)
 		return !project(p.name(file)) && slices.ContainsFunc(dirs, func(dir string) bool { return within(dir, file) })
 	}
+}
+
+func systemFolders(t *toolchain.Toolchain) []string {
+	dirs := slices.Concat(defaultSystem, t.Include, []string{filepath.Dir(t.NVCC)})
+	for _, dir := range []string{"include", "nvvm", "lib", "lib64", "targets"} {
+		dirs = append(dirs, filepath.Join(t.Root, dir))
+	}
+	for _, dir := range t.HostInclude {
+		if dir != "/usr/local/include" { // what people install by hand
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 func within(dir, file string) bool {

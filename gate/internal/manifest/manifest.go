@@ -45,6 +45,7 @@ type Op struct {
 	Dims      []string
 	Cases     []Case
 	Tolerance map[string]float64
+	Lines     yamlfile.Lines
 }
 
 // A Case is one set of shape parameters, in the op's order of dimensions.
@@ -267,7 +268,7 @@ func loadOp(root, file string) (*Op, error) {
 		return nil, bad("tolerance", "tolerance needs relative_error")
 	}
 	op := &Op{Name: f.Op, Dir: filepath.Dir(filepath.Join(root, filepath.FromSlash(file))), File: file,
-		Sources: f.Sources, Dims: f.Dims, Tolerance: f.Tolerance}
+		Sources: f.Sources, Dims: f.Dims, Tolerance: f.Tolerance, Lines: lines}
 	for name, tol := range f.Tolerance {
 		if name != "relative_error" {
 			return nil, bad("tolerance."+name, "there is no tolerance %q: results are held to relative_error alone", name)

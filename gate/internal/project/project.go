@@ -369,5 +369,20 @@ func (p *Project) checkOut(ctx context.Context, repo *git.Repo, base git.Base, p
 		return nil
 	}
 	p.base, _ = choose(set.Kernels, p.options.Kernels) // a name that the base lacks is new
+	p.otherOps()
 	return nil
+}
+
+// otherOps announces the kernels whose op is another one than at the base.
+func (p *Project) otherOps() {
+	ops := map[string]string{}
+	for _, k := range p.base {
+		ops[k.Name] = k.Op.Name
+	}
+	for _, k := range p.head {
+		if was := ops[k.Name]; was != "" && was != k.Op.Name {
+			note := fmt.Sprintf("%s names another op than at the base, %s instead of %s: a pull request is measured with the base's", k.File, k.Op.Name, was)
+			p.Notes, p.Differs = append(p.Notes, note), append(p.Differs, note)
+		}
+	}
 }

@@ -23,6 +23,9 @@ type slot struct{ name, arch string }
 // compiler reports of them. An error in a kernel.yaml is the user's to mend
 // before anything is judged; a kernel that does not compile is a finding.
 func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger, error) {
+	if err := p.checkOps(ctx); err != nil {
+		return nil, nil, err
+	}
 	p.builder.OnDone = p.count()
 	head := p.builder.Build(ctx, p.Root, p.head)
 	for _, r := range head {
