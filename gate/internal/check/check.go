@@ -125,7 +125,7 @@ func (r *run) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.shelf, r.ledger = r.openShelf(), ledger
+	r.shelf, r.ledger = r.openShelf(ctx), ledger
 	known, err := r.shelf.Machines()
 	if err != nil {
 		return err
@@ -156,11 +156,16 @@ func (r *run) machinesExist(ctx context.Context, known []evidence.Machine) error
 }
 
 // openShelf opens the repository's store and the user's.
-func (r *run) openShelf() *store.Shelf {
+func (r *run) openShelf(ctx context.Context) *store.Shelf {
 	r.audits = disk.OpenAnswers(filepath.Join(r.Cache, "consistent.json"))
 	a := Audit(r.project, r.audits, r.Now)
-	shared, own := store.Open(r.project.Store()).Audited(a), store.Open(filepath.Join(r.Cache, "evidence")).Audited(a)
+	own := store.Open(filepath.Join(r.Cache, "evidence")).Audited(a)
+	a.Added = r.project.Added(ctx)
+	shared := store.Open(r.project.Store()).Audited(a)
 	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own}
+	if n := shared.Outdated(); n > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("%d records use the identities of an older gate; run gate baseline record on a machine with the GPU", n))
+	}
 	if r.Record {
 		s.Write = shared
 	}

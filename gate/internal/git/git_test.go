@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -338,5 +339,39 @@ func TestCancelledIsAnError(t *testing.T) {
 	}
 	if base, err := r.Base(ctx, "", unset); err == nil || errors.As(err, new(*NoBaseError)) {
 		t.Errorf("base: %+v, %v", base, err)
+	}
+}
+
+// TestCommitted: a file is as old as the newest commit that touched it, on
+// whatever side of a merge that was.
+func TestCommitted(t *testing.T) {
+	s := newSandbox(t)
+	at := func(second int) { t.Setenv("GIT_COMMITTER_DATE", fmt.Sprintf("%d +0000", 1_800_000_000+second)) }
+	at(1)
+	s.write("e/b c\n", "1")
+	first := s.commit("e/a", "1")
+	at(2)
+	s.commit("e/a", "2")
+	s.git("checkout", "-q", "-b", "side", first)
+	at(3)
+	s.commit("e/d", "1")
+	at(4)
+	s.git("merge", "-q", "-m", "merge", "main")
+	at(5)
+	s.commit("elsewhere", "1")
+	s.git("config", "log.showSignature", "true")
+	s.git("config", "log.diffMerges", "on")
+	s.write("e/new", "1")
+	got, err := s.open().Committed(context.Background(), "e")
+	if err != nil || len(got) != 3 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for file, second := range map[string]int64{"e/a": 2, "e/b c\n": 1, "e/d": 3} {
+		if got[file].Unix() != 1_800_000_000+second {
+			t.Errorf("%q: %v, want second %d", file, got[file], second)
+		}
+	}
+	if got, err := s.open().Committed(context.Background(), "none"); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -108,6 +108,10 @@ func Current(id string) bool {
 	return len(id) == len(scheme)+2*sha256.Size && strings.HasPrefix(id, scheme)
 }
 
+// Named reports whether a name that begins with an id, or is its beginning,
+// begins with one of this gate's scheme.
+func Named(name string) bool { return strings.HasPrefix(name, scheme) }
+
 // Combine makes one id of several parts, in their order, under the name of what it identifies.
 func Combine(what string, parts ...string) string {
 	r := newRecipe("gate combined id")

@@ -55,6 +55,7 @@ type Project struct {
 	Made    *build.Set
 
 	options    Options
+	repo       *git.Repo // nil outside of one
 	builder    *build.Builder
 	head, base []*manifest.Kernel
 	baseRoot   string                      // equal to Root when nothing differs
@@ -99,7 +100,7 @@ func (p *Project) read(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		p.Root = repo.Root
+		p.Root, p.repo = repo.Root, repo
 	}
 	path, name := policyPath(o, p.Root)
 	all, err := p.load(path, name)

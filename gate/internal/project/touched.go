@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/kernelgate/gate/gate/internal/git"
 )
@@ -54,4 +56,39 @@ func (p *Project) evidenceTouched(ctx context.Context, repo *git.Repo, base stri
 		notes = append(notes, fmt.Sprintf("%d raw files of evidence differ from the base's, and no record does", raw))
 	}
 	return notes, nil
+}
+
+// Added tells when the commit was made that brought a file of the repository's
+// store; zero for a file that no commit has as it is. Git is asked once, by the
+// first record that nobody has looked at yet.
+func (p *Project) Added(ctx context.Context) func(path string) (time.Time, error) {
+	if p.repo == nil {
+		return nil
+	}
+	ask := sync.OnceValues(func() (map[string]time.Time, error) {
+		folder, err := filepath.Rel(p.Root, p.Store())
+		if err != nil || !filepath.IsLocal(folder) || p.Head.Commit == "" {
+			return nil, nil
+		}
+		times, err := p.repo.Committed(ctx, filepath.ToSlash(folder))
+		if err != nil {
+			return nil, fmt.Errorf("it is not known when it was committed: %w", err)
+		}
+		now, err := p.repo.Compare(ctx, p.Head.Commit)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range now.Changed {
+			delete(times, f)
+		}
+		return times, nil
+	})
+	return func(path string) (time.Time, error) {
+		times, err := ask()
+		rel, outside := filepath.Rel(p.Root, path)
+		if err != nil || outside != nil {
+			return time.Time{}, err
+		}
+		return times[filepath.ToSlash(rel)], nil
+	}
 }

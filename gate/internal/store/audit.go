@@ -32,6 +32,9 @@ type Audit struct {
 	Knows   string        // what Check depends on beside them
 	Answers *disk.Answers // of earlier runs; nil remembers nothing
 	Now     func() time.Time
+	// Added is when the commit was made that brought the file of a record; zero
+	// for one that no commit has. Nil leaves that out.
+	Added func(path string) (time.Time, error)
 }
 
 func (a Audit) complete() Audit {
@@ -62,6 +65,9 @@ func (a Audit) record(path string, data []byte, r *evidence.Record) error {
 	changed := errors.New("it was changed while it was read")
 	_, err = a.Answers.Ask("consistent", path,
 		func() (string, error) {
+			if err := a.added(path, r); err != nil {
+				return "", err
+			}
 			packed, err := readRaw(dir, r)
 			if err != nil {
 				return "", err
@@ -79,6 +85,23 @@ func (a Audit) record(path string, data []byte, r *evidence.Record) error {
 
 // dated refuses a record of the future.
 func (a Audit) dated(r *evidence.Record) error {
+	return notAfter(r, a.Now(), "which lies in the future")
+}
+
+// added refuses a record that is dated after the commit that brought it.
+func (a Audit) added(path string, r *evidence.Record) error {
+	if a.Added == nil {
+		return nil
+	}
+	at, err := a.Added(path)
+	if err != nil || at.IsZero() {
+		return err
+	}
+	return notAfter(r, at, "after the commit that added it, of "+at.UTC().Format(time.RFC3339))
+}
+
+// notAfter refuses a record with a date after a moment.
+func notAfter(r *evidence.Record, moment time.Time, why string) error {
 	dates := []string{r.Provenance.Recorded}
 	for _, s := range r.Sessions {
 		dates = append(dates, s.Recorded)
@@ -88,8 +111,8 @@ func (a Audit) dated(r *evidence.Record) error {
 		if err != nil {
 			return fmt.Errorf("it is dated %q, which is no date", d)
 		}
-		if at.After(a.Now().Add(clockSkew)) {
-			return fmt.Errorf("it is dated %s, which lies in the future", d)
+		if at.After(moment.Add(clockSkew)) {
+			return fmt.Errorf("it is dated %s, %s", d, why)
 		}
 	}
 	return nil

@@ -12,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/identity"
 )
 
 // errNotFound is returned where there is no record at an address.
@@ -140,6 +142,29 @@ func (s *Store) Machines() ([]evidence.Machine, error) {
 		}
 	}
 	return machines, nil
+}
+
+// Outdated counts the records of code that an older gate identified, by other
+// rules than this one's, so that nothing finds them.
+func (s *Store) Outdated() int {
+	machines, _ := folders(s.dir, machineName)
+	n := 0
+	for _, m := range machines {
+		codes, _ := folders(filepath.Join(s.dir, m), codeName)
+		for _, c := range codes {
+			if identity.Named(c) {
+				continue
+			}
+			records, _ := filepath.Glob(filepath.Join(escape(s.dir), m, c, "*", "*.json"))
+			n += len(records)
+		}
+	}
+	return n
+}
+
+// escape makes a path mean itself in a pattern.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // Records reads every record, in the order of their places.
