@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/kernelgate/gate/gate/internal/check"
+	"github.com/kernelgate/gate/gate/internal/event"
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
@@ -55,11 +56,8 @@ func outputFlags() []cli.Flag {
 // options reads the flags of check, baseline record and calibrate. A flag that
 // a command does not have is not set.
 func options(c *cli.Context, s *screen) (check.Options, error) {
-	dir, err := os.Getwd()
+	compared, err := compared(c, s)
 	if err != nil {
-		return check.Options{}, err
-	}
-	if err := knownLook(c); err != nil {
 		return check.Options{}, err
 	}
 	tiers, err := check.Tiers(c.String("tiers"))
@@ -67,12 +65,20 @@ func options(c *cli.Context, s *screen) (check.Options, error) {
 		return check.Options{}, err
 	}
 	return check.Options{
-		Tiers: tiers,
-		Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
-			Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built},
+		Tiers: tiers, Options: compared,
 		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),
 		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Progress: s.step, Announce: s.announce,
 	}, sensibleLimits(c)
+}
+
+// compared reads the flags that say what is compared with what.
+func compared(c *cli.Context, s *screen) (project.Options, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return project.Options{}, err
+	}
+	return project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
+		Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built}, knownLook(c)
 }
 
 func runCheck(c *cli.Context, record bool) error {
@@ -88,6 +94,9 @@ func runCheck(c *cli.Context, record bool) error {
 	}
 	defer release()
 	o.Record, o.Cache = record, dir
+	if e, err := event.Read(environment); err == nil { // the base says what is wrong with it
+		o.Attempt = attempt(e)
+	}
 	if c.Bool("dry-run") {
 		if format := c.String("format"); !slices.Contains(report.Listings, format) {
 			return exit.Usagef("known: "+strings.Join(report.Listings, ", "), "--dry-run has no format %q", format)

@@ -25,6 +25,7 @@ var order = [][]string{
 	{"policy"},
 	{"store"},
 	{"build"},
+	{"bundle"},
 	{"plan"},
 	{"project"},
 	{"collect"},

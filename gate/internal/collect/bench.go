@@ -178,7 +178,7 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 		for _, t := range s.Tasks {
 			pairs = append(pairs, c.pairOf(t))
 		}
-		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, c.budget, s.Elsewhere))
+		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, c.budget, s.Plan))
 	case s.Tier == evidence.Latency:
 		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks)))
 	case s.Tier == evidence.Profile:

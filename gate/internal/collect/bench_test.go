@@ -103,7 +103,7 @@ func TestFill(t *testing.T) {
 			plan.Step{Tier: evidence.Latency, Tasks: []plan.Task{
 				task(evidence.Latency, "op/k", "op/k", "", "small"), task(evidence.Latency, "op/two", "op/two", "", "large")}}},
 		{"together", timesOf(""), "processes", "--run op/k@small\n--run op/k@small --run op/ref:reference:sm_90@small",
-			plan.Step{Tier: evidence.Latency, Elsewhere: 1, Tests: []plan.Test{test(0), test(1)}, Tasks: []plan.Task{
+			plan.Step{Tier: evidence.Latency, Plan: oneElsewhere(), Tests: []plan.Test{test(0), test(1)}, Tasks: []plan.Task{
 				against(task(evidence.Latency, "op/k", "op/k", "", "small"), "op/k-base"),
 				against(task(evidence.Latency, "op/k", "op/k", "op/ref", "small"), "op/ref")}}},
 	} {
@@ -297,4 +297,11 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// oneElsewhere is the usual plan of a change that has one test more.
+func oneElsewhere() compare.Plan {
+	p := compare.SequentialPlan()
+	p.Elsewhere = 1
+	return p
 }

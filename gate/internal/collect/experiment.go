@@ -44,10 +44,10 @@ type experiment struct {
 
 // timeTogether times pairs in interleaved rounds of 4 + 4 fresh processes, in
 // orders drawn at random, until every test is decided or the budget is used.
-// Units that several pairs have in common are timed once a process. Elsewhere is
-// the number of tests of the same change that are judged from other records.
+// Units that several pairs have in common are timed once a process. The plan
+// counts the tests of the same change that are judged from other records.
 // It returns one record a pair, in their order.
-func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, budget compare.Budget, elsewhere int) ([]*evidence.Record, error) {
+func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, budget compare.Budget, p compare.Plan) ([]*evidence.Record, error) {
 	x := &experiment{c: c}
 	for _, p := range pairs {
 		x.arms = append(x.arms, &arms{pair: p})
@@ -55,7 +55,7 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 	start := time.Now()
 	err := x.pilot(ctx)
 	if err == nil {
-		err = x.plan(tests, budget, elsewhere)
+		err = x.plan(tests, budget, p)
 	}
 	if err == nil {
 		err = x.rounds(ctx)
@@ -88,12 +88,12 @@ func (x *experiment) pilot(ctx context.Context) error {
 
 // plan hands the tests to a driver. One whose pair failed already is counted and
 // not measured.
-func (x *experiment) plan(tests []plan.Test, budget compare.Budget, elsewhere int) error {
+func (x *experiment) plan(tests []plan.Test, budget compare.Budget, p compare.Plan) error {
 	var asked []compare.Series
 	for _, t := range tests {
 		a := x.arms[t.Task]
 		if a.failure != nil {
-			elsewhere++
+			p.Elsewhere++
 			continue
 		}
 		base, err := compare.BaseTime(a.experiment.Pilot, t.CacheState, t.Summary)
@@ -110,8 +110,6 @@ func (x *experiment) plan(tests []plan.Test, budget compare.Budget, elsewhere in
 	if len(asked) == 0 {
 		return nil
 	}
-	p := compare.SequentialPlan()
-	p.Elsewhere = elsewhere
 	var err error
 	x.driver, err = compare.NewDriver(p, budget, asked)
 	return err

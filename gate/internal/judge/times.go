@@ -48,7 +48,7 @@ func (j *judge) decideTimes() (times, error) {
 			t.unread[q.ID] = err.Error()
 		}
 	}
-	p := compare.SequentialPlan()
+	p := j.plan.Tests()
 	if err := t.decide(advice, p); err != nil {
 		return t, err
 	}
@@ -101,7 +101,7 @@ func (s *series) add(j *judge, q *plan.Question) error {
 	}
 	x, err := experimentOf(e.Record.Experiment, q.Test)
 	if err == nil {
-		err = x.Valid(compare.SequentialPlan())
+		err = x.Valid(j.plan.Tests())
 	}
 	if err != nil {
 		return fmt.Errorf("the experiment cannot be judged: %w", err)
@@ -354,7 +354,7 @@ func (j *judge) withNoise(q *plan.Question, f verdict.Finding) verdict.Finding {
 	if err != nil {
 		return f
 	}
-	found, err := compare.SpreadOf(rounds, limits, compare.SequentialPlan(), max(1, j.plan.Family()))
+	found, err := compare.SpreadOf(rounds, limits, j.plan.Tests(), max(1, j.plan.Family()))
 	if err == nil && found.MDE90 != nil {
 		f.Noise = &verdict.Noise{MDE90: *found.MDE90, Recorded: calibration.Provenance.Recorded}
 	}

@@ -223,6 +223,25 @@ func match(w *walker, patterns []string) (files []string, base string, err error
 	return slices.Sorted(maps.Keys(found)), base, nil
 }
 
+// NameOf is the name of the kernel that a file describes, which need not be
+// there; false where no pattern names it.
+func NameOf(file string, patterns []string) (name string, ok bool) {
+	base := ""
+	for _, p := range patterns {
+		pattern, negated := strings.CutPrefix(p, "!")
+		if folder, _ := doublestar.SplitPattern(pattern); base == "" && !negated {
+			base, _, _ = strings.Cut(folder, "/")
+		}
+		if file == pattern || doublestar.MatchUnvalidated(pattern, file) {
+			ok = !negated
+		}
+	}
+	if path.Clean(file) != file || !filepath.IsLocal(filepath.FromSlash(file)) {
+		return "", false
+	}
+	return strings.TrimPrefix(path.Dir(file), base+"/"), ok
+}
+
 func loadOps(w *walker, base string) ([]*Op, error) {
 	names, err := called(w, base, "op.yaml")
 	if err != nil {

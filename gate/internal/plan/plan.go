@@ -122,6 +122,20 @@ type Plan struct {
 	Questions []Question
 	Options   Options
 	at        string // the key of the machine that measures, once chosen
+	only      map[string]bool
+}
+
+// Tests is the statistical plan by which times are measured and judged.
+func (p Plan) Tests() compare.Plan { return compare.SequentialPlan().Attempt(p.Options.Attempt) }
+
+// Only is the plan of a run that measures the kernels of some names and leaves
+// the others to other runs. What is asked, and the family of its tests, stays.
+func (p Plan) Only(kernels []string) Plan {
+	p.only = map[string]bool{}
+	for _, k := range kernels {
+		p.only[k] = true
+	}
+	return p
 }
 
 // Options say what is asked beyond the policy.
@@ -131,6 +145,7 @@ type Options struct {
 	Force      bool   // times are compared although the code is unchanged
 	Now        time.Time
 	Tiers      []evidence.Tier // that are asked for; none: all
+	Attempt    int
 }
 
 // asks reports whether a tier is asked for.
@@ -214,7 +229,7 @@ func open(n *evidence.Need, l *evidence.Ledger) bool {
 // lacks are the needs of a question that can still be measured on the machine
 // that measures.
 func (p Plan) lacks(q *Question, l *evidence.Ledger) []*evidence.Need {
-	if q.Stopped != "" || p.at != "" && q.On != p.at {
+	if q.Stopped != "" || p.at != "" && q.On != p.at || p.only != nil && !p.only[q.Kernel] {
 		return nil
 	}
 	return slices.DeleteFunc(q.asks(l), func(n *evidence.Need) bool { return !open(n, l) })

@@ -20,9 +20,10 @@ type Step struct {
 	Tasks []Task
 
 	// Of a series of experiments: the tests with the task that each is about,
-	// and the number of tests of the change that are judged from other records.
-	Tests     []Test
-	Elsewhere int
+	// and the plan of them, which counts the tests of the change that are judged
+	// from other records.
+	Tests []Test
+	Plan  compare.Plan
 }
 
 // Together reports whether the step times two arms of each task.
@@ -81,7 +82,8 @@ func (p Plan) step(l *evidence.Ledger, of func(evidence.Key) bool) *Step {
 	if len(s.Tasks) == 0 {
 		return nil
 	}
-	s.Elsewhere = p.Family() - len(s.Tests)
+	s.Plan = p.Tests()
+	s.Plan.Elsewhere = p.Family() - len(s.Tests)
 	return s
 }
 

@@ -46,7 +46,7 @@ func steps(p Plan, l *evidence.Ledger) string {
 		}
 		word := string(s.Tier)
 		if s.Together() {
-			word = fmt.Sprintf("series of %d+%d tests", len(s.Tests), s.Elsewhere)
+			word = fmt.Sprintf("series of %d+%d tests", len(s.Tests), s.Plan.Elsewhere)
 		}
 		out = append(out, word+": "+strings.Join(tasks, ", "))
 		answer(s, l)
@@ -99,7 +99,7 @@ func TestTestsBelongToTheirTask(t *testing.T) {
 	for s = p.Next(l); s != nil && !s.Together(); s = p.Next(l) {
 		answer(s, l)
 	}
-	if s == nil || len(s.Tasks) != 4 || len(s.Tests) != 6 || s.Elsewhere != 0 || len(s.Keys()) != 4 {
+	if s == nil || len(s.Tasks) != 4 || len(s.Tests) != 6 || s.Plan.Elsewhere != 0 || len(s.Keys()) != 4 {
 		t.Fatalf("%+v", s)
 	}
 	for _, test := range s.Tests {
@@ -165,8 +165,8 @@ func TestNextIsWhatCanBeMeasured(t *testing.T) {
 					l.Put(recordAt(task.Key), evidence.Measured)
 				}
 			}
-			if s.Together() && (s.Elsewhere < 0 || s.Elsewhere+len(s.Tests) != p.Family()) {
-				t.Fatalf("%d tests and %d elsewhere in a family of %d", len(s.Tests), s.Elsewhere, p.Family())
+			if s.Together() && (s.Plan.Elsewhere < 0 || s.Plan.Elsewhere+len(s.Tests) != p.Family()) {
+				t.Fatalf("%d tests and %d elsewhere in a family of %d", len(s.Tests), s.Plan.Elsewhere, p.Family())
 			}
 		}
 		for i := range p.Questions {

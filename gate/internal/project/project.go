@@ -307,17 +307,7 @@ func (p *Project) recorded(file string) bool {
 // judges announces, line by line, where what judges differs from the base's.
 func (p *Project) judges(ctx context.Context, repo *git.Repo, base string, changed []string, policyName string) {
 	for _, f := range changed {
-		what := ""
-		switch {
-		case f == policyName:
-			what = "a pull request is judged by the base's"
-		case p.ofOp(f):
-			what = "a pull request is measured with the base's op"
-		case strings.HasPrefix(f, "kernels/harness/"):
-			what = "a pull request is measured with the base's harness"
-		case p.ofReference(f):
-			what = "a pull request is timed against the base's"
-		}
+		what := p.judgedBy(f, policyName)
 		if what == "" {
 			continue
 		}
@@ -325,6 +315,22 @@ func (p *Project) judges(ctx context.Context, repo *git.Repo, base string, chang
 		p.Notes = append(p.Notes, note)
 		p.Differs = append(append(p.Differs, note), repo.DiffLines(ctx, base, f, 20)...)
 	}
+}
+
+// judgedBy says in whose place a changed file does not step, or "" where it
+// judges nothing.
+func (p *Project) judgedBy(f, policyName string) string {
+	switch {
+	case f == policyName:
+		return "a pull request is judged by the base's"
+	case p.ofOp(f):
+		return "a pull request is measured with the base's op"
+	case strings.HasPrefix(f, "kernels/harness/"):
+		return "a pull request is measured with the base's harness"
+	case p.ofReference(f):
+		return "a pull request is timed against the base's"
+	}
+	return ""
 }
 
 func (p *Project) ofOp(file string) bool {

@@ -113,7 +113,12 @@ func (p *Project) referencesOf(s *plan.Subject, built map[slot]build.Result) map
 			continue
 		}
 		at := slot{name, archBeside(p.references[name], s.Arch)}
-		out[name] = side(built[at])
+		result, ok := built[at]
+		if !ok {
+			out[name] = plan.Side{Why: fmt.Sprintf("the reference %s is not built for %s", name, s.Arch)}
+			continue
+		}
+		out[name] = side(result)
 		if why := out[name].Why; why != "" {
 			out[name] = plan.Side{Why: fmt.Sprintf("the reference %s does not build: %s", name, why)}
 		}

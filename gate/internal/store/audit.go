@@ -72,7 +72,7 @@ func (a Audit) record(path string, data []byte, r *evidence.Record) error {
 			if err != nil {
 				return "", err
 			}
-			return now, a.contents(r, packed)
+			return now, a.contents(r, packed, maxRaw)
 		},
 		func(remembered string) error {
 			if remembered != now {
@@ -185,11 +185,12 @@ func readRaw(dir string, r *evidence.Record) (map[string][]byte, error) {
 	return packed, nil
 }
 
-// contents checks a record against its raw inputs, given as they are stored.
-func (a Audit) contents(r *evidence.Record, packed map[string][]byte) error {
+// contents checks a record against its raw inputs, given as they are stored. Each
+// may be of so many bytes when it is unpacked.
+func (a Audit) contents(r *evidence.Record, packed map[string][]byte, most int64) error {
 	plain := map[string][]byte{}
 	for file, data := range packed {
-		text, err := gunzip(data)
+		text, err := gunzip(data, most)
 		if err != nil {
 			return fmt.Errorf("its raw input %s cannot be unpacked: %w", file, err)
 		}
@@ -201,14 +202,14 @@ func (a Audit) contents(r *evidence.Record, packed map[string][]byte) error {
 	return a.Check(r, plain)
 }
 
-func gunzip(data []byte) ([]byte, error) {
+func gunzip(data []byte, most int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(z, maxRaw+1))
-	if err == nil && len(text) > maxRaw {
-		err = fmt.Errorf("it holds more than %d bytes", maxRaw)
+	text, err := io.ReadAll(io.LimitReader(z, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("it holds more than %d bytes", most)
 	}
 	return text, err
 }

@@ -17,6 +17,12 @@ type Shelf struct {
 	Aside func(evidence.Key) string // why a stored record is set aside, or ""
 	Notes []string                  // what went wrong and stops nothing
 
+	// Beside is asked for what no store has, and returns nil for nothing. It
+	// comes from somebody who is not trusted: it replaces nothing that a store
+	// has. Elsewhere are the machines that its records name.
+	Beside    func(k evidence.Key) (*evidence.Record, error)
+	Elsewhere []evidence.Machine
+
 	got map[evidence.Key]*evidence.Record
 }
 
@@ -34,6 +40,12 @@ func (s *Shelf) Machines() ([]evidence.Machine, error) {
 				seen[m.Key()] = true
 				all = append(all, m)
 			}
+		}
+	}
+	for _, m := range s.Elsewhere {
+		if !seen[m.Key()] {
+			seen[m.Key()] = true
+			all = append(all, m)
 		}
 	}
 	return all, nil
@@ -60,6 +72,13 @@ func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 				first = err
 			}
 		}
+	}
+	if found == nil && s.Beside != nil && errors.Is(first, errNotFound) {
+		r, err := s.Beside(k)
+		if err != nil {
+			return nil, err
+		}
+		found = r
 	}
 	if found == nil {
 		return nil, first

@@ -93,13 +93,21 @@ func (s *Store) read(path string, data []byte, k evidence.Key) (*evidence.Record
 	if err != nil {
 		return nil, err
 	}
-	if r.Key() != k {
-		return nil, errors.New("the record is of another code, case, machine or harness than its place says")
-	}
-	if key := r.Provenance.Machine.Key(); key != k.At.Machine {
-		return nil, fmt.Errorf("the record was taken on %s, its place says %s", key, k.At.Machine)
+	if err := belongs(r, k); err != nil {
+		return nil, err
 	}
 	return r, s.audit.record(path, data, r)
+}
+
+// belongs says why a record is not the one under a key.
+func belongs(r *evidence.Record, k evidence.Key) error {
+	if r.Key() != k {
+		return errors.New("the record is of another code, case, machine or harness than its place says")
+	}
+	if key := r.Provenance.Machine.Key(); key != k.At.Machine {
+		return fmt.Errorf("the record was taken on %s, its place says %s", key, k.At.Machine)
+	}
+	return nil
 }
 
 // compress writes gzip without time stamp or name: same input, same bytes.

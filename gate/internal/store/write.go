@@ -143,7 +143,7 @@ func (s *Store) readable(data []byte, k evidence.Key, packed map[string][]byte) 
 	if err := errors.Join(s.audit.dated(r), named(r)); err != nil {
 		return err
 	}
-	return s.audit.contents(r, packed)
+	return s.audit.contents(r, packed, maxRaw)
 }
 
 // writeNew leaves a file alone that has the content already.

@@ -1,0 +1,106 @@
+package check
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernelgate/gate/gate/internal/bundle"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// A Share is the part of a change's measurements that one run makes, from 1. The
+// zero Share is all of it.
+type Share struct {
+	bundle.Shard
+	Kernels []string
+}
+
+// Collect checks, and returns beside the verdict, which nobody has to believe, a
+// bundle for whoever judges. Head is the commit that the change is known by, the
+// one that is checked out when "".
+func Collect(ctx context.Context, o Options, head string) ([]byte, *verdict.Verdict, error) {
+	r, v, err := carryOut(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.project.Base.Commit == "" {
+		return nil, nil, &exit.Error{Status: exit.Inconclusive, Err: errors.New("there is no base to measure against: " + r.project.NoBase)}
+	}
+	if head == "" {
+		head = r.project.Head.Commit
+	}
+	m := bundle.Manifest{Head: head, Base: r.project.Base.Commit, Shard: o.Share.Shard, Why: printable.Cut(r.why(), 200), Kernels: claims(r.asked.Subjects)}
+	if m.Shard.Of == 0 {
+		m.Shard = bundle.Shard{Number: 1, Of: 1}
+	}
+	data, err := bundle.Write(m, r.sealed())
+	return data, v, err
+}
+
+// claims are the kernels of the head as a bundle holds them.
+func claims(subjects []*plan.Subject) []bundle.Kernel {
+	out := []bundle.Kernel{}
+	for _, s := range subjects {
+		if s.State == verdict.Gone {
+			continue
+		}
+		k := bundle.Kernel{Name: s.Name, File: s.File, Source: s.Source, Line: s.Line, Arch: s.Arch, Op: s.Op, Code: s.Head.Identity.Code, Host: s.Head.Identity.Host,
+			Cases: []string{}, Why: printable.Cut(s.Head.Why, 200), Blame: s.Head.Blame}
+		k.Detail = printable.Text(s.Head.Detail[:min(len(s.Head.Detail), 8<<10)])
+		for _, c := range s.Cases {
+			k.Cases = append(k.Cases, c.Name)
+		}
+		for _, e := range s.Head.Entries {
+			k.Funcs = append(k.Funcs, bundle.Func{Name: printable.Line(e.Name), Short: printable.Line(e.Short)})
+		}
+		for _, l := range s.Lost {
+			if l.Entry != "" {
+				k.Left = append(k.Left, bundle.Left{Entry: printable.Cut(l.Entry, 400), Reason: printable.Cut(l.Reason, 400)})
+			}
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// sealed are the records that answer what is asked, as a store keeps them. What
+// failed is in no store, and is handed on as a failure alone.
+func (r *run) sealed() []bundle.Entry {
+	var out []bundle.Entry
+	done := map[evidence.Key]bool{}
+	for _, n := range r.asked.Needs(r.ledger) {
+		e := r.ledger.Find(n)
+		if done[n.Key] || e.Record == nil || n.Tier == evidence.Sessions || n.Tier == evidence.Calibration {
+			continue
+		}
+		done[n.Key] = true
+		if e.Measured() && n.Tier != evidence.Static {
+			if data, raw, err := r.shelf.Sealed(n.Key); err == nil {
+				out = append(out, bundle.Entry{Record: data, Raw: raw})
+			}
+			continue
+		}
+		if data, err := evidence.Encode(bare(e.Record)); err == nil {
+			out = append(out, bundle.Entry{Record: data})
+		}
+	}
+	return out
+}
+
+// bare is a record without raw inputs: what the compiler says, or a failure.
+func bare(r *evidence.Record) *evidence.Record {
+	b := evidence.Record{Schema: evidence.Schema, Tier: r.Tier, Address: r.Address, Base: r.Base, Provenance: r.Provenance}
+	if r.Failure == nil {
+		b.Metrics, b.Entries = r.Metrics, r.Entries
+		return &b
+	}
+	b.Failure = &evidence.Failure{Kind: r.Failure.Kind, Message: printable.Cut(r.Failure.Message, mostSaid), OtherArm: r.Failure.OtherArm}
+	return &b
+}
+
+// mostSaid bounds what a failure in a bundle says.
+const mostSaid = 1000

@@ -1,0 +1,247 @@
+package project
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// A Claim is what somebody who is not trusted says of one kernel of a head that
+// is not built here.
+type Claim struct {
+	Name, File, Source, Arch, Op string
+	Line                         int
+	Head                         plan.Side
+	Cases                        []string
+	Left                         []plan.Loss
+}
+
+// A Change is a file of a pull request, as GitHub lists it.
+type Change struct{ Name, Status string }
+
+// Expected is what is to be judged of a head that is not built here.
+type Expected struct {
+	Subjects []*plan.Subject
+	Ledger   *evidence.Ledger // what the compiler says of the base
+	Notes    []string
+}
+
+// Expect joins what is claimed of a head to the base, which is built here. Which
+// kernels, cases and harnesses are judged comes from the base and its policy: a
+// claim adds kernels, and takes none away. Refused is why the claims cannot be
+// read; changes are the files of the pull request, nil where they are not known.
+func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, changes []Change) (*Expected, error) {
+	base := p.builder.Build(ctx, p.baseRoot, p.base)
+	others := p.builder.Build(ctx, p.Root, slices.Collect(maps.Values(p.references)))
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ledger, err := p.compiled(nil, base)
+	if err != nil {
+		return nil, err
+	}
+	e := &Expected{Ledger: ledger}
+	if e.Subjects, err = p.joinClaims(claims, base, others, e); err != nil {
+		return nil, err
+	}
+	e.Subjects = append(e.Subjects, p.unclaimed(claims, changes)...)
+	e.Notes = append(e.Notes, touchedInputs(e.Subjects, base, changes)...)
+	if refused != "" {
+		for _, s := range e.Subjects {
+			*s = plan.Subject{Name: s.Name, File: s.File, Arch: s.Arch, Op: s.Op, State: verdict.NoBase, Head: plan.Side{Why: refused, Absent: true}}
+		}
+	}
+	return e, nil
+}
+
+func (p *Project) joinClaims(claims []Claim, base, others []build.Result, e *Expected) ([]*plan.Subject, error) {
+	bases, built := map[slot]*build.Result{}, map[slot]build.Result{}
+	for i, r := range base {
+		bases[slot{r.Kernel.Name, r.Arch}] = &base[i]
+	}
+	for _, r := range slices.Concat(others, base) {
+		built[slot{r.Kernel.Name, r.Arch}] = r
+	}
+	var subjects []*plan.Subject
+	for _, c := range claims {
+		at := slot{c.Name, c.Arch}
+		if why := p.notJudged(c); why != "" && bases[at] == nil {
+			e.Notes = append(e.Notes, fmt.Sprintf("%s is in the bundle and is not judged: %s", c.Name, why))
+			continue
+		}
+		s, err := p.claimed(c, bases[at])
+		if err != nil {
+			return nil, err
+		}
+		s.References = p.referencesOf(s, built)
+		subjects = append(subjects, s)
+		delete(bases, at)
+	}
+	for _, r := range base {
+		if bases[slot{r.Kernel.Name, r.Arch}] != nil {
+			subjects = append(subjects, &plan.Subject{Name: r.Kernel.Name, File: r.Kernel.File, Arch: r.Arch, Op: r.Kernel.Op.Name, State: verdict.Gone})
+		}
+	}
+	return subjects, nil
+}
+
+// notJudged says why a kernel that the base does not have is none of the
+// policy's.
+func (p *Project) notJudged(c Claim) string {
+	name, ok := manifest.NameOf(c.File, p.Policy.Kernels)
+	switch {
+	case !ok:
+		return "the policy does not name " + c.File
+	case name != c.Name:
+		return "the kernel of " + c.File + " is called " + name
+	}
+	return ""
+}
+
+// claimed is one kernel that a claim describes, with its base, nil where there
+// is none. Cases, and what measures them, are those of the base's op.
+func (p *Project) claimed(c Claim, base *build.Result) (*plan.Subject, error) {
+	s := &plan.Subject{Name: c.Name, File: c.File, Source: c.Source, Line: c.Line, Arch: c.Arch, Op: c.Op, State: verdict.New, Head: c.Head}
+	if err := p.claimedCases(s, c); err != nil {
+		return nil, err
+	}
+	if base == nil {
+		return s, nil
+	}
+	s.State, s.File = verdict.Changed, base.Kernel.File
+	if c.File != s.File {
+		s.Head = plan.Side{Absent: true, Why: "the bundle calls " + c.File + " the file of this kernel, and it is " + s.File}
+	}
+	s.Lost = append(goneNames(base.Kernel, c), c.Left...)
+	if base.Err != nil {
+		s.Base.Why = "the base does not build: " + base.Err.Error()
+		return s, nil
+	}
+	if s.Base = side(*base); s.Head.Identity == s.Base.Identity {
+		s.State = verdict.Unchanged
+	}
+	return s, nil
+}
+
+func (p *Project) claimedCases(s *plan.Subject, c Claim) error {
+	op := p.opNamed(c.Op)
+	for _, name := range c.Cases {
+		one := plan.Case{Name: name}
+		if op != nil {
+			if i := slices.IndexFunc(op.Cases, func(k manifest.Case) bool { return k.Name == name }); i >= 0 {
+				id, err := p.Harness.ID(op, op.Cases[i])
+				if err != nil {
+					return fmt.Errorf("%s: %w", c.Name, err)
+				}
+				one.Harness = id
+			}
+		}
+		if one.Harness == "" && s.Head.Why == "" {
+			s.Head = plan.Side{Absent: true, Why: fmt.Sprintf("the base has no op %s with a case %s: what it is checked against would be the change's own", c.Op, name)}
+		}
+		s.Cases = append(s.Cases, one)
+	}
+	return nil
+}
+
+// goneNames are the base's cases that a claim does not have. Those of another op
+// are not the base's.
+func goneNames(base *manifest.Kernel, c Claim) []plan.Loss {
+	var cases []manifest.Case
+	for _, name := range c.Cases {
+		if c.Op == base.Op.Name {
+			cases = append(cases, manifest.Case{Name: name})
+		}
+	}
+	return goneCases(base, &manifest.Kernel{Cases: cases})
+}
+
+func (p *Project) opNamed(name string) *manifest.Op {
+	for _, k := range slices.Concat(p.base, p.head) {
+		if k.Op.Name == name {
+			return k.Op
+		}
+	}
+	return nil
+}
+
+// unclaimed are kernels that the pull request adds by its files, of which
+// nothing is claimed.
+func (p *Project) unclaimed(claims []Claim, changes []Change) []*plan.Subject {
+	var out []*plan.Subject
+	for _, f := range changes {
+		name, ok := manifest.NameOf(f.Name, p.Policy.Kernels)
+		known := slices.ContainsFunc(claims, func(c Claim) bool { return c.Name == name }) ||
+			slices.ContainsFunc(p.base, func(k *manifest.Kernel) bool { return k.Name == name })
+		if !ok || known || f.Status == "removed" {
+			continue
+		}
+		out = append(out, &plan.Subject{Name: printable.Line(name), File: printable.Line(f.Name), State: verdict.New,
+			Head: plan.Side{Absent: true, Why: "the pull request has " + printable.Line(f.Name) + ", and the bundle does not hold this kernel"}})
+	}
+	return out
+}
+
+// touchedInputs names the kernels that are called unchanged although the pull
+// request changes a file that goes into them. A comment changes nothing; whether
+// it was one cannot be told without building the head.
+func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Change) []string {
+	var notes []string
+	for _, s := range subjects {
+		i := slices.IndexFunc(base, func(r build.Result) bool { return r.Kernel.Name == s.Name && r.Arch == s.Arch && r.Artifact != nil })
+		if s.State != verdict.Unchanged || i < 0 {
+			continue
+		}
+		var touched []string
+		for _, c := range changes {
+			if goesInto(c.Name, base[i]) {
+				touched = append(touched, printable.Line(c.Name))
+			}
+		}
+		if len(touched) > 0 {
+			notes = append(notes, fmt.Sprintf("%s is called unchanged, and the pull request changes what it is built from: %s. That it compiles to the same code was not checked: nothing of the head is built here",
+				s.Name, strings.Join(touched[:min(mostNamed, len(touched))], ", ")))
+		}
+	}
+	return notes
+}
+
+// goesInto reports whether a file of the repository was read when a kernel was
+// built. Below the kernel's folder, a file that is new may be read as well.
+func goesInto(file string, r build.Result) bool {
+	if strings.HasPrefix(file, filepath.ToSlash(filepath.Dir(r.Kernel.File))+"/") {
+		return true
+	}
+	for name := range r.Artifact.Inputs {
+		if name = filepath.ToSlash(name); name == file || strings.HasSuffix(name, "/"+file) {
+			return true
+		}
+	}
+	return false
+}
+
+// Touched says where a pull request changes what judges it, by its files.
+func (p *Project) Touched(changes []Change) []string {
+	var notes []string
+	for _, c := range changes {
+		switch what := p.judgedBy(c.Name, p.Policy.File); {
+		case what != "":
+			notes = append(notes, "the pull request changes "+printable.Line(c.Name)+": "+what)
+		case p.recorded(c.Name):
+			notes = append(notes, "the pull request changes "+printable.Line(c.Name)+": recorded evidence is read from the branch that it goes to")
+		case strings.HasPrefix(c.Name, ".github/workflows/"):
+			notes = append(notes, "the pull request changes "+printable.Line(c.Name)+": the workflow that judges is that of the default branch")
+		}
+	}
+	return notes
+}
