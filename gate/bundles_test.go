@@ -239,7 +239,9 @@ func forgeries(f *forger) map[string][]byte {
 		out[fmt.Sprintf("a byte changed %d", i)] = flipped
 	}
 	for _, name := range []string{"../x", "/etc/passwd", `a\..\b`, "records/../../x.json", "records/", "MANIFEST.JSON", "raw/x.gz", "raw/profile.00000000.a\x00b.gz", "records/" + strings.Repeat("0", 64) + ".json", "\u202e", ""} {
-		out["a file named "+name] = f.again().pack(f.again().sealed(), func(w *zip.Writer) { addAs(w, &zip.FileHeader{Name: name, Method: zip.Deflate}, []byte("x")[:min(1, len(strings.TrimRight(name, "/"))-len(name)+1)]) })
+		out["a file named "+name] = f.again().pack(f.again().sealed(), func(w *zip.Writer) {
+			addAs(w, &zip.FileHeader{Name: name, Method: zip.Deflate}, []byte("x")[:min(1, len(strings.TrimRight(name, "/"))-len(name)+1)])
+		})
 	}
 	structure := map[string]func(w *zip.Writer){
 		"two manifests": func(w *zip.Writer) { add(w, "manifest.json", f.sealed()) },

@@ -6,6 +6,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/check"
 	"github.com/kernelgate/gate/gate/internal/event"
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/report"
 )
 
 func judgeCommand() *cli.Command {
@@ -65,5 +66,5 @@ func runJudge(c *cli.Context) error {
 	if err := writeVerdict(c.String("out"), v); err != nil {
 		return err
 	}
-	return show(c, v, screen.readOn(c.App.Writer))
+	return show(c, v, report.Options{Announced: screen.readOn(c.App.Writer)})
 }

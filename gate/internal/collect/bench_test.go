@@ -215,7 +215,7 @@ func TestFillHandsOutNoExperimentThatWasCut(t *testing.T) {
 			cancel()
 		}
 	}
-	step := plan.Step{Tier: evidence.Latency, Tests: []plan.Test{question(0)}, Tasks: []plan.Task{against(task(evidence.Latency, "op/k", "op/k", "", "small"), "op/k-base")}}
+	step := plan.Step{Tier: evidence.Latency, Plan: oneElsewhere(), Tests: []plan.Test{question(0)}, Tasks: []plan.Task{against(task(evidence.Latency, "op/k", "op/k", "", "small"), "op/k-base")}}
 	l := &evidence.Ledger{}
 	if err := b.Fill(ctx, step, l); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
