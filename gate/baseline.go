@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/store"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
 func baselineCommand() *cli.Command {
@@ -34,7 +35,7 @@ func baselineCommand() *cli.Command {
 			{
 				Name:      "list",
 				Usage:     "list the records of a store",
-				ArgsUsage: "[FOLDER]",
+				ArgsUsage: "[FOLDER|URL]",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "policy", Usage: "list the store of this policy `FILE` (default: policies.yaml at the root of the repository)"},
 					formatFlag(report.Listings),
@@ -103,22 +104,45 @@ func storeFolder(c *cli.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return project.StoreDir(root, p), nil
+		return project.StoreOf(root, p), nil
 	case 1:
 		return c.Args().First(), nil
 	}
 	return "", exit.Usagef("", "baseline list takes one folder at most")
 }
 
+// openStore opens the store that the command line or the policy names.
+func openStore(c *cli.Context) (*store.Store, error) {
+	place, err := storeFolder(c)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := toolchain.CacheDir(environment)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.At(place, cache)
+	if err != nil {
+		return nil, err
+	}
+	if s.Name() == filepath.Clean(place) {
+		if _, err := os.Stat(place); err != nil {
+			return nil, exit.Usagef("gate baseline record makes one", "there is no store at %s", place)
+		}
+	}
+	notes, err := s.Fetch(c.Context)
+	for _, n := range notes {
+		fmt.Fprintf(c.App.ErrWriter, "gate: %s\n", printable.Line(n))
+	}
+	return s, err
+}
+
 func listBaseline(c *cli.Context) error {
-	dir, err := storeFolder(c)
+	s, err := openStore(c)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(dir); err != nil {
-		return exit.Usagef("gate baseline record makes one", "there is no store at %s", dir)
-	}
-	records, err := store.Open(dir).Records()
+	records, err := s.Records()
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
 		&cli.StringFlag{Name: "base", Usage: "compare with the merge-base of this `REVISION`; \"none\" judges limits only"},
 		&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH` (default: $CUDA_HOME, PATH, then gate's own)"},
-		&cli.StringFlag{Name: "store", Usage: "the `FOLDER` of recorded evidence (default: the policy's)"},
+		&cli.StringFlag{Name: "store", Usage: "the `FOLDER` or URL of recorded evidence (default: the policy's)"},
 		&cli.StringFlag{Name: "gpu", Usage: "measure on the GPU with this `UUID` or index"},
 		&cli.BoolFlag{Name: "no-gpu", Usage: "measure nothing, judge what is recorded"},
 		&cli.BoolFlag{Name: "force", Usage: "time again, unchanged kernels too"},

@@ -39,6 +39,7 @@ var kinds = []kind{
 	{name: "builds", folder: "build", depth: 2},
 	{name: "harness", folder: "harness", depth: 1},
 	{name: evidence, folder: "evidence", depth: 3},
+	{name: "stores", folder: "stores", depth: 1},
 	{name: "bases", folder: "base", depth: 1},
 	{name: "toolchains", folder: "toolchains", depth: 1, ageless: true},
 }

@@ -385,7 +385,7 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 				tried++
 				k := r.Key()
 				s := store.Open(t.TempDir()).Audited(a)
-				path := filepath.Join(s.Dir(), placeOf(k))
+				path := filepath.Join(s.Name(), placeOf(k))
 				forged, raw := copyOf(t, r), rawOf(t, filepath.Dir(filepath.Join(recorded, placeOf(k))), r)
 				plant(t, path, copyOf(t, r), raw)
 				if _, err := s.Get(k); err != nil {
@@ -441,7 +441,7 @@ func TestForgedFilesAreRefused(t *testing.T) {
 			if _, err := s.Get(r.Key()); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(s.Dir(), filepath.Dir(placeOf(r.Key())), r.Raw[0].Name)
+			path := filepath.Join(s.Name(), filepath.Dir(placeOf(r.Key())), r.Raw[0].Name)
 			info, err := os.Stat(path)
 			if err == nil {
 				err = c.change(path)

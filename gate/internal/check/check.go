@@ -132,7 +132,10 @@ func (r *run) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.shelf, r.ledger = r.openShelf(ctx), ledger
+	r.ledger = ledger
+	if err := r.openShelf(ctx); err != nil {
+		return err
+	}
 	known, err := r.shelf.Machines()
 	if err != nil {
 		return err
@@ -167,13 +170,20 @@ func (r *run) machinesExist(ctx context.Context, known []evidence.Machine) error
 }
 
 // openShelf opens the repository's store and the user's.
-func (r *run) openShelf(ctx context.Context) *store.Shelf {
+func (r *run) openShelf(ctx context.Context) error {
 	r.audits = disk.OpenAnswers(filepath.Join(r.Cache, "consistent.json"))
 	a := Audit(r.project, r.audits, r.Now)
 	own := store.Open(filepath.Join(r.Cache, "evidence")).Audited(a)
 	a.Added = r.project.Added(ctx)
-	shared := store.Open(r.project.Store()).Audited(a)
+	at, err := store.At(r.project.Store(), r.Cache)
+	if err != nil {
+		return err
+	}
+	shared := at.Audited(a)
 	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own}
+	if s.Notes, err = shared.Fetch(ctx); err != nil {
+		return err
+	}
 	if n := shared.Outdated(); n > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("%d records use the identities of an older gate; run gate baseline record on a machine with the GPU", n))
 	}
@@ -188,7 +198,8 @@ func (r *run) openShelf(ctx context.Context) *store.Shelf {
 			return "recorded times are set aside, as asked"
 		}
 	}
-	return s
+	r.shelf = s
+	return nil
 }
 
 // Audit is how the stores of a project find records that contradict themselves.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,13 +20,16 @@ func (r *run) record(ctx context.Context, v *verdict.Verdict) error {
 	if err != nil {
 		return err
 	}
+	if _, err := r.shelf.Write.Send(ctx); err != nil {
+		return err
+	}
 	r.notes = append(r.notes, r.recorded(copied, v.Counts))
 	needed, err := r.project.Needed(ctx)
 	if err != nil {
 		r.notes = append(r.notes, "it is not known what the store no longer needs: "+err.Error())
 		return nil
 	}
-	old, err := r.shelf.Write.Prune(needed, true)
+	old, err := r.shelf.Write.Prune(ctx, needed, true)
 	if err != nil {
 		return err
 	}
@@ -104,8 +106,8 @@ func (r *run) why() string {
 }
 
 // Prune removes from the store of a project what no code of the working tree or
-// of its base needs, and returns the store's folder.
-func Prune(ctx context.Context, o Options, dry bool) (dir string, p store.Pruned, err error) {
+// of its base needs, and returns the store's name.
+func Prune(ctx context.Context, o Options, dry bool) (name string, p store.Pruned, err error) {
 	if err := o.Prepare(); err != nil {
 		return "", p, err
 	}
@@ -117,9 +119,15 @@ func Prune(ctx context.Context, o Options, dry bool) (dir string, p store.Pruned
 	if needed, err = of.Needed(ctx); err != nil {
 		return "", p, fmt.Errorf("nothing was removed: %w", err)
 	}
-	s := store.Open(of.Store())
-	p, err = s.Prune(needed, dry)
-	return filepath.Clean(s.Dir()), p, err
+	s, err := store.At(of.Store(), o.Cache)
+	if err != nil {
+		return "", p, err
+	}
+	if _, err := s.Fetch(ctx); err != nil {
+		return "", p, err
+	}
+	p, err = s.Prune(ctx, needed, dry)
+	return s.Name(), p, err
 }
 
 // Pruned says how much a prune removes.

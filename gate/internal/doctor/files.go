@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,7 +45,7 @@ func (o Options) policy(ctx context.Context) check {
 // read.
 func (o Options) storePath(ctx context.Context) string {
 	if o.Store != "" {
-		if filepath.IsAbs(o.Store) {
+		if filepath.IsAbs(o.Store) || strings.Contains(o.Store, "://") {
 			return o.Store
 		}
 		return filepath.Join(o.Dir, o.Store)
@@ -57,7 +58,7 @@ func (o Options) storePath(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	return project.StoreDir(root, p)
+	return project.StoreOf(root, p)
 }
 
 func (o Options) store(ctx context.Context) check {
@@ -69,6 +70,9 @@ func (o Options) store(ctx context.Context) check {
 	path := o.storePath(ctx)
 	if path == "" {
 		return c.is(unknown, "the policy that names it cannot be read")
+	}
+	if strings.Contains(path, "://") {
+		return c.is(unknown, path+" is not a folder: it is read when a check starts")
 	}
 	switch inside, err := os.ReadDir(path); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -29,7 +29,7 @@ type Options struct {
 	Policy  string              // policies.yaml at the root when ""
 	Base    string              // a revision; "" for the default branch, NoBase for no comparison
 	Kernels []string            // patterns over kernel names; none means all
-	Store   string              // folder of recorded evidence; "" for the policy's
+	Store   string              // folder or URL of recorded evidence; "" for the policy's
 	NVCC    string              // path of the compiler; "" to look for it
 	Cache   string              // folder
 	Jobs    int                 // parallel compilers
@@ -150,20 +150,21 @@ func Find(ctx context.Context, o Options) (root, path, name string, err error) {
 	return root, path, name, nil
 }
 
-// StoreDir is the folder of recorded evidence that a policy names.
-func StoreDir(root string, p *policy.Policy) string {
-	if filepath.IsAbs(p.Store) {
+// StoreOf is the store of recorded evidence that a policy names: a folder or a
+// URL.
+func StoreOf(root string, p *policy.Policy) string {
+	if filepath.IsAbs(p.Store) || strings.Contains(p.Store, "://") {
 		return p.Store
 	}
 	return filepath.Join(root, filepath.FromSlash(p.Store))
 }
 
-// Store is the folder of the repository's recorded evidence.
+// Store is where the repository's evidence is recorded.
 func (p *Project) Store() string {
 	if p.options.Store != "" {
 		return p.options.Store
 	}
-	return StoreDir(p.Root, p.Policy)
+	return StoreOf(p.Root, p.Policy)
 }
 
 // load reads the policy and the head's kernels, of which it returns the number

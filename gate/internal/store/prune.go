@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -21,7 +22,7 @@ type Pruned struct {
 // Prune removes the records of code that is not needed, on whatever machine it
 // was measured, and the files that no record names. It touches nothing that
 // this package did not write. Dry only says what it would do.
-func (s *Store) Prune(needed []evidence.Address, dry bool) (Pruned, error) {
+func (s *Store) Prune(ctx context.Context, needed []evidence.Address, dry bool) (Pruned, error) {
 	p := pruner{dry: dry, cases: map[string]bool{}, codes: map[string]bool{}}
 	for _, a := range needed {
 		a.Machine = "any"
@@ -35,6 +36,9 @@ func (s *Store) Prune(needed []evidence.Address, dry bool) (Pruned, error) {
 	leaves, err := s.leaves()
 	for _, l := range leaves {
 		err = errors.Join(err, p.leaf(l))
+	}
+	if s.bucket != nil && !dry && err == nil {
+		err = s.forget(ctx, p.done.Records)
 	}
 	return p.done, err
 }

@@ -124,7 +124,7 @@ func TestAHistoryThatCannotBeReadIsLeft(t *testing.T) {
 	if err := s.Keep(timedAt("c1", 1, 10), "toy/base", nil); err != nil {
 		t.Fatal(err)
 	}
-	files, _ := filepath.Glob(filepath.Join(s.Write.Dir(), "*", "*", "*", "sessions.json"))
+	files, _ := filepath.Glob(filepath.Join(s.Write.dir, "*", "*", "*", "sessions.json"))
 	if len(files) != 1 {
 		t.Fatalf("%d histories", len(files))
 	}

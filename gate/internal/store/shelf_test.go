@@ -42,7 +42,7 @@ func need(tier evidence.Tier, code string) *evidence.Need {
 // damage cuts the only record of a store short.
 func damage(t *testing.T, s *Store) {
 	t.Helper()
-	found, _ := filepath.Glob(filepath.Join(s.Dir(), "*", "*", "*", "*.json"))
+	found, _ := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", "*.json"))
 	if len(found) != 1 {
 		t.Fatalf("%d records", len(found))
 	}
@@ -81,7 +81,7 @@ func TestRepositoryComesBeforeTheCache(t *testing.T) {
 	}
 	holds(true)
 	damage(t, own)
-	if e := load(s, n); e.Record != nil || !strings.HasPrefix(e.Unusable, shared.Dir()) || !strings.HasSuffix(e.Unusable, "the JSON is cut short") {
+	if e := load(s, n); e.Record != nil || !strings.HasPrefix(e.Unusable, shared.dir) || !strings.HasSuffix(e.Unusable, "the JSON is cut short") {
 		t.Errorf("both are damaged: %+v", e)
 	}
 	holds(false)

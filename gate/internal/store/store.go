@@ -24,18 +24,18 @@ var errNotFound = errors.New("no evidence is recorded")
 
 // A Store is a directory of records.
 type Store struct {
-	dir   string
-	audit Audit
+	dir    string
+	audit  Audit
+	bucket *bucket // that the folder is a copy of; nil for most
 }
 
 // Open names a directory; it need not exist until something is put into it.
 func Open(dir string) *Store { return (&Store{dir: dir}).Audited(Audit{}) }
 
 // Audited is the store with an audit of every record that is read or written.
-func (s *Store) Audited(a Audit) *Store { return &Store{dir: s.dir, audit: a.complete()} }
-
-// Dir is the store's directory.
-func (s *Store) Dir() string { return s.dir }
+func (s *Store) Audited(a Audit) *Store {
+	return &Store{dir: s.dir, audit: a.complete(), bucket: s.bucket}
+}
 
 var safe = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 

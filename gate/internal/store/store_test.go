@@ -116,7 +116,7 @@ func unpack(t *testing.T, s *Store, r *evidence.Record) string {
 	t.Helper()
 	text := ""
 	for _, raw := range r.Raw {
-		found, _ := filepath.Glob(filepath.Join(s.Dir(), "*", "*", "*", raw.Name))
+		found, _ := filepath.Glob(filepath.Join(s.dir, "*", "*", "*", raw.Name))
 		if len(found) != 1 {
 			t.Fatalf("%s: %v", raw.Name, found)
 		}
@@ -234,7 +234,7 @@ func plainPath(t *testing.T, s *Store) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(s.Dir(), rel)
+	return filepath.Join(s.dir, rel)
 }
 
 func TestDamageIsAnErrorAndNotAbsence(t *testing.T) {
@@ -310,10 +310,10 @@ func TestRecordsSaysWhichFileIsDamaged(t *testing.T) {
 func TestMachinesBelievesTheRecordAndNotTheFolder(t *testing.T) {
 	s := Open(t.TempDir())
 	put(t, s, record(evidence.Correctness, address(nil), nil), nil)
-	if err := os.Rename(filepath.Join(s.Dir(), machine.Key()), filepath.Join(s.Dir(), "h100-01020304")); err != nil {
+	if err := os.Rename(filepath.Join(s.dir, machine.Key()), filepath.Join(s.dir, "h100-01020304")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir(), "README.md"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "README.md"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if machines, err := s.Machines(); err != nil || len(machines) != 0 {
@@ -324,19 +324,19 @@ func TestMachinesBelievesTheRecordAndNotTheFolder(t *testing.T) {
 func TestPutReplacesAsAWhole(t *testing.T) {
 	s := Open(t.TempDir())
 	put(t, s, record(evidence.Correctness, address(nil), nil), nil)
-	before := files(t, s.Dir())
+	before := files(t, s.dir)
 	refused := record(evidence.Correctness, address(nil), nil)
 	refused.Samples = []evidence.Sample{{CacheState: "warm", BatchesNS: []float64{-1}}}
 	if err := s.Put(refused, nil); err == nil || err.Error() != "storing evidence: the record would not be read back: a batch time of -1 ns is not a time" {
 		t.Errorf("a record that cannot be read back: %v", err)
 	}
-	if after := files(t, s.Dir()); !reflect.DeepEqual(after, before) {
+	if after := files(t, s.dir); !reflect.DeepEqual(after, before) {
 		t.Errorf("a refused record changed the store: %v", after)
 	}
 	newer := record(evidence.Correctness, address(nil), nil)
 	newer.Provenance.Recorded = "2026-11-21T10:00:00Z"
 	put(t, s, newer, nil)
-	after := files(t, s.Dir())
+	after := files(t, s.dir)
 	if got, err := s.Get(key(evidence.Correctness, address(nil), nil)); err != nil || got.Provenance.Recorded != newer.Provenance.Recorded || len(after) != len(before) {
 		t.Errorf("%v, %v, %d files", got, err, len(after))
 	}
@@ -350,7 +350,7 @@ func TestSameInputSameBytes(t *testing.T) {
 			raw[fmt.Sprintf("log%d", i)] = bytes.Repeat([]byte{byte(i)}, 100)
 		}
 		put(t, s, record(evidence.Correctness, address(nil), nil), raw)
-		return files(t, s.Dir())
+		return files(t, s.dir)
 	}
 	first := write()
 	if len(first) != 9 {
@@ -396,7 +396,7 @@ func TestConcurrentPuts(t *testing.T) {
 	if text := unpack(t, s, r); text != r.Provenance.Commit {
 		t.Errorf("the record is of %q, its log of %q", r.Provenance.Commit, text)
 	}
-	for name := range files(t, s.Dir()) {
+	for name := range files(t, s.dir) {
 		if strings.Contains(name, ".tmp-") {
 			t.Errorf("%s was left behind", name)
 		}

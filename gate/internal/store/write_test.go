@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -68,7 +69,7 @@ func TestWhatReplacesARecord(t *testing.T) {
 		if got, e := s.Get(c.old.Key()); (err == nil) != c.replaces || !c.replaces && !errors.Is(err, errStands) || e != nil || got.Raw[0] != want.Raw[0] {
 			t.Errorf("%s: put %v, get %v, %v", c.name, err, got, e)
 		}
-		if c.replaces && len(files(t, s.Dir())) != 3 {
+		if c.replaces && len(files(t, s.dir)) != 3 {
 			t.Errorf("%s: an old raw input was removed", c.name)
 		}
 	}
@@ -89,7 +90,7 @@ func TestADamagedRecordGivesWay(t *testing.T) {
 
 func TestNoLinkIsFollowedWhenWriting(t *testing.T) {
 	s, outside := Open(t.TempDir()), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(s.Dir(), machine.Key())); err != nil {
+	if err := os.Symlink(outside, filepath.Join(s.dir, machine.Key())); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(record(evidence.Correctness, address(nil), nil), nil); err == nil || !strings.Contains(err.Error(), "is a link") {
@@ -157,7 +158,7 @@ func TestShareCopiesWhatIsLacking(t *testing.T) {
 	put(t, own, dated(evidence.Correctness, other, "2026-11-20T11:00:00Z"), raw)
 	put(t, own, record(evidence.Correctness, damaged, nil), raw)
 	put(t, own, experimentOf("2026-11-20T10:00:00Z", ""), raw)
-	found, _ := filepath.Glob(filepath.Join(own.Dir(), "*/*/sum-damaged-*/*.gz"))
+	found, _ := filepath.Glob(filepath.Join(own.dir, "*/*/sum-damaged-*/*.gz"))
 	if err := os.WriteFile(found[0], []byte("garbage"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestPruneRemovesWhatNobodyNeeds(t *testing.T) {
 	leaf := filepath.Dir(plainPath(t, s))
 	mine := []string{"README.md", machine.Key() + "/notes.json", "profile.json", "correctness.log"}
 	for _, name := range mine[:2] {
-		if err := os.WriteFile(filepath.Join(s.Dir(), name), []byte("mine"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte("mine"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,20 +209,20 @@ func TestPruneRemovesWhatNobodyNeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := files(t, s.Dir())
+	before := files(t, s.dir)
 	needed := address(func(a *evidence.Address) { a.Machine = "" })
-	dry, err := s.Prune([]evidence.Address{needed}, true)
+	dry, err := s.Prune(t.Context(), []evidence.Address{needed}, true)
 	if err != nil || len(dry.Records) != 3 || len(dry.Raw) != 5 || dry.Bytes == 0 {
 		t.Fatalf("%+v, %v", dry, err)
 	}
-	if !reflect.DeepEqual(files(t, s.Dir()), before) {
+	if !reflect.DeepEqual(files(t, s.dir), before) {
 		t.Fatal("a dry run removed something")
 	}
-	done, err := s.Prune([]evidence.Address{needed}, false)
+	done, err := s.Prune(t.Context(), []evidence.Address{needed}, false)
 	if err != nil || !reflect.DeepEqual(done, dry) {
 		t.Errorf("%+v, %v", done, err)
 	}
-	after := files(t, s.Dir())
+	after := files(t, s.dir)
 	for _, name := range append(done.Records, done.Raw...) {
 		delete(before, name)
 	}
@@ -233,22 +234,28 @@ func TestPruneRemovesWhatNobodyNeeds(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if dirs, _ := filepath.Glob(filepath.Join(s.Dir(), "*", "0d0d*")); len(dirs) != 0 {
+	if dirs, _ := filepath.Glob(filepath.Join(s.dir, "*", "0d0d*")); len(dirs) != 0 {
 		t.Errorf("empty folders stay: %v", dirs)
 	}
 	// Raw inputs stay where it is not known which of them a record names.
 	if err := os.Truncate(plainPath(t, s), 10); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := s.Prune([]evidence.Address{needed}, false); err != nil || len(again.Records)+len(again.Raw) != 0 {
+	if again, err := s.Prune(t.Context(), []evidence.Address{needed}, false); err != nil || len(again.Records)+len(again.Raw) != 0 {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
 
 // A writer process of TestKilledWriters says what it has written.
-const writerStore = "STORE_OF_A_WRITER"
+const (
+	writerStore = "STORE_OF_A_WRITER"
+	writerCopy  = "COPY_OF_A_WRITER" // where the store is a bucket
+)
 
 func TestMain(m *testing.M) {
+	if copy := os.Getenv(writerCopy); copy != "" {
+		sendForEver(os.Getenv(writerStore), copy)
+	}
 	if dir := os.Getenv(writerStore); dir != "" {
 		writeForEver(dir)
 	}
@@ -282,7 +289,7 @@ func writeForEver(dir string) {
 		}
 		fmt.Println("wrote", i, now, r.Provenance.Card)
 		if rand.IntN(4) == 0 {
-			if _, err := s.Write.Prune(needed, false); err != nil {
+			if _, err := s.Write.Prune(context.Background(), needed, false); err != nil {
 				fmt.Println("error", err)
 				os.Exit(1)
 			}
@@ -372,7 +379,7 @@ func TestKilledWriters(t *testing.T) {
 		needed = append(needed, killCase(i))
 		put(t, reader, dated(evidence.Profile, killCase(i), "2026-11-20T10:00:00Z"), nil)
 	}
-	if _, err := reader.Prune(needed, false); err != nil {
+	if _, err := reader.Prune(t.Context(), needed, false); err != nil {
 		t.Error(err)
 	}
 	for name := range files(t, dir) {
