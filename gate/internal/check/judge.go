@@ -138,7 +138,9 @@ func claimed(kernels []bundle.Kernel) []project.Claim {
 // take asks the policy's questions and answers them from the stores, and from
 // the bundles where no store does.
 func (r *run) take(ctx context.Context, subjects []*plan.Subject, bundles []*bundle.Bundle) error {
-	r.shelf = r.openShelf(ctx)
+	if err := r.openShelf(ctx); err != nil {
+		return err
+	}
 	audit := Audit(r.project, disk.OpenAnswers(""), r.Now)
 	r.shelf.Beside = func(k evidence.Key) (*evidence.Record, error) { return unseal(audit, bundles, k) }
 	for _, b := range bundles {
