@@ -70,7 +70,7 @@ func pruneBaseline(c *cli.Context) error {
 	}
 	screen := newScreen(c)
 	defer screen.close()
-	o := check.Options{Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Store: c.String("store"),
+	o := check.Options{Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Judge: project.JudgeHead, Store: c.String("store"),
 		NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: screen.built}}
 	folder, p, err := check.Prune(c.Context, o, c.Bool("dry-run"))
 	screen.close()

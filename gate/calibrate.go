@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/calibrate"
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/report"
 )
 
@@ -45,6 +46,7 @@ func runCalibrate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	o.Judge = project.JudgeHead
 	rounds := c.Int("rounds")
 	if rounds < compare.FewestCalibrationRounds || rounds > mostCalibrationRounds {
 		return exit.Usagef("", "--rounds needs %d to %d, not %d", compare.FewestCalibrationRounds, mostCalibrationRounds, rounds)

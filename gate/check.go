@@ -28,6 +28,7 @@ func checkCommand() *cli.Command {
 			"evidence is judged.\n\n" +
 			"Exit status: 0 pass, 1 a policy is broken, 2 usage or an invalid file, 3 a tool failed, 4 inconclusive.",
 		Flags: append(append(commonFlags(), outputFlags()...),
+			&cli.StringFlag{Name: "judge", Usage: "judge by the policy, the waivers and the ops of this `SIDE`: base or head (default: base in a pull request or a merge queue, else head)"},
 			&cli.StringFlag{Name: "tiers", Usage: "ask only these `TIERS`, in their order: static, which needs no GPU, then correctness, profile, latency (default: all)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the questions, what would answer each, and about how many GPU seconds that takes"}),
 		Action: func(c *cli.Context) error { return runCheck(c, false) },
@@ -78,7 +79,7 @@ func compared(c *cli.Context, s *screen) (project.Options, error) {
 		return project.Options{}, err
 	}
 	return project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
-		Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built}, knownLook(c)
+		Judge: project.Judge(c.String("judge")), Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built}, knownLook(c)
 }
 
 func runCheck(c *cli.Context, record bool) error {
@@ -96,6 +97,9 @@ func runCheck(c *cli.Context, record bool) error {
 	o.Record, o.Cache = record, dir
 	if e, err := event.Read(environment); err == nil { // the base says what is wrong with it
 		o.Attempt = attempt(e)
+	}
+	if record {
+		o.Judge = project.JudgeHead
 	}
 	if c.Bool("dry-run") {
 		if format := c.String("format"); !slices.Contains(report.Listings, format) {

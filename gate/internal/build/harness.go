@@ -38,17 +38,21 @@ type Harness struct {
 	tokens  string // hash over the sources, comments left out
 }
 
-// OpenHarness unpacks the embedded sources below the cache folder.
-func OpenHarness(cache string) (*Harness, error) {
-	names, err := fs.Glob(harness.Files, "*")
-	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("this gate carries no harness: %v", err)
+// OpenHarness unpacks the sources of a harness below the cache folder.
+func OpenHarness(cache string, from fs.FS) (*Harness, error) {
+	var names []string
+	for _, pattern := range []string{"*.h", "*.cu"} {
+		found, err := fs.Glob(from, pattern)
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("there is no harness: %d files of the form %s, %v", len(found), pattern, err)
+		}
+		names = append(names, found...)
 	}
 	sort.Strings(names)
 	content, tokens := sha256.New(), sha256.New()
 	files := map[string][]byte{}
 	for _, n := range names {
-		data, err := harness.Files.ReadFile(n)
+		data, err := fs.ReadFile(from, n)
 		if err != nil {
 			return nil, err
 		}
@@ -139,9 +143,9 @@ func hashTokens(path string) (string, error) {
 // files side by side on every core.
 func (h *Harness) Program(ctx context.Context, tc *toolchain.Toolchain, cc string) (string, error) {
 	arch := strings.ReplaceAll(cc, ".", "")
-	sources, err := fs.Glob(harness.Files, "*.cu") // in order
+	sources, err := fs.Glob(os.DirFS(h.Include), "*.cu") // in order
 	if err != nil || len(sources) == 0 {
-		return "", fmt.Errorf("this gate carries no harness program")
+		return "", fmt.Errorf("the unpacked harness holds no source")
 	}
 	name := "gate-harness-" + keyOf("program", filepath.Base(h.Include), tc.Fingerprint(), arch)
 	path, err := h.make(name, func(out string) error {

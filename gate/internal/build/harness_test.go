@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/kernels/harness"
 )
 
 func openHarness(t *testing.T, cache string) *Harness {
 	t.Helper()
-	h, err := OpenHarness(cache)
+	h, err := OpenHarness(cache, harness.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

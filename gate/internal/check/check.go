@@ -20,6 +20,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/judge"
 	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
@@ -282,7 +283,11 @@ func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
 
 // describe adds to the verdict what was compared, and what broke.
 func (r *run) describe(v *verdict.Verdict, broke error) {
-	v.JudgedBy = "head"
+	v.JudgedBy = string(r.project.Judge)
+	for _, w := range r.project.Waivers {
+		v.Waivers = append(v.Waivers, verdict.Waiver{Rule: w.Rule, Kernel: w.Kernel, Ceiling: w.Ceiling.Text, Until: w.Until.Format(policy.Day), Owner: w.Owner,
+			Reason: w.Reason, State: verdict.Proposed, DaysLeft: w.DaysLeft(r.Now())})
+	}
 	v.Head, v.Base, v.Reproduce = r.project.Head, r.project.Base, r.reproduce()
 	if r.project.NoBase != "" {
 		v.Base.Why = r.project.NoBase
@@ -310,6 +315,9 @@ func (r *run) reproduce() string {
 		words = append(words, "--base", project.NoBase)
 	case r.project.Base.Commit != "":
 		words = append(words, "--base", r.project.Base.Commit[:12])
+	}
+	if r.project.Judge == project.JudgeBase {
+		words = append(words, "--judge", string(project.JudgeBase))
 	}
 	if len(r.Tiers) > 0 {
 		var names []string

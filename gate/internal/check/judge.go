@@ -60,6 +60,7 @@ func Judge(ctx context.Context, o Options, bundles []*bundle.Bundle, refused str
 	}
 	r.audits.Save()
 	r.describe(v, nil)
+	v.JudgedBy = string(project.JudgeBase)
 	r.describeBundles(v, bundles, m)
 	return v, nil
 }
@@ -68,6 +69,7 @@ func Judge(ctx context.Context, o Options, bundles []*bundle.Bundle, refused str
 // against, if that is a commit of the branch that is checked out.
 func openTrusted(ctx context.Context, o Options, bundles []*bundle.Bundle, refused string) (*run, string, error) {
 	o.NoGPU, o.Record = true, false
+	o.Options.Judge = project.JudgeHead // this checkout is the side that judges
 	if err := o.Prepare(); err != nil {
 		return nil, "", err
 	}

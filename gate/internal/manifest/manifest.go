@@ -33,6 +33,8 @@ type Kernel struct {
 	Flags   []string // given to nvcc
 	Entries []string // patterns over names of __global__ functions; none means all
 	Cases   []Case   // of the op
+	Was     Predecessor
+	Retired []Retirement
 	Lines   yamlfile.Lines
 }
 
@@ -71,10 +73,11 @@ func (c Case) String() string {
 // A Set is everything that the patterns found in one tree.
 type Set struct {
 	Root    string
-	Kernels []*Kernel // by name
-	Ops     []*Op     // by name
-	Notes   []string  // what was not followed
-	base    string    // the folder that names are relative to
+	Kernels []*Kernel         // by name
+	Ops     []*Op             // by name
+	Notes   []string          // what was not followed
+	Retired map[string]string // why kernels were retired, by name
+	base    string            // the folder that names are relative to
 }
 
 type kernelFile struct {
@@ -87,6 +90,9 @@ type kernelFile struct {
 	Flags     []string `yaml:"flags"`
 	Entries   []string `yaml:"entries"`
 	Cases     []string `yaml:"cases"`
+
+	Was    *predecessor `yaml:"was"`
+	Retire retirements  `yaml:"retire"`
 }
 
 type opFile struct {
@@ -134,13 +140,18 @@ func LoadAll(root string, patterns []string) (*Set, error) {
 const kernelName = "kernel.yaml"
 
 func load(w *walker, base string, files []string) (*Set, error) {
-	set := &Set{Root: w.root, base: base}
+	set := &Set{Root: w.root, base: base, Retired: map[string]string{}}
 	var err error
 	if set.Ops, err = loadOps(w, base); err != nil {
 		return nil, err
 	}
 	for _, file := range files {
 		k, err := loadKernel(w.root, base, file, set.Ops)
+		var gone *retiredError
+		if errors.As(err, &gone) {
+			set.Retired[gone.name] = gone.reason
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -186,8 +197,17 @@ func (s *Set) Named(name string) (*Kernel, error) {
 	if info, err := os.Stat(filepath.Join(s.Root, filepath.FromSlash(file))); err != nil || !info.Mode().IsRegular() {
 		return nil, missing
 	}
-	return loadKernel(s.Root, s.base, file, s.Ops)
+	k, err := loadKernel(s.Root, s.base, file, s.Ops)
+	if errors.As(err, new(*retiredError)) {
+		return nil, missing
+	}
+	return k, err
 }
+
+// A retiredError is a kernel.yaml that says why there is no kernel any more.
+type retiredError struct{ name, reason string }
+
+func (e *retiredError) Error() string { return fmt.Sprintf("%s is retired: %s", e.name, e.reason) }
 
 // match returns the manifest files, slash-separated, and the folder that the
 // kernels' names are relative to.
@@ -375,6 +395,11 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Include: f.Include,
 		Objects: f.Objects, Libraries: f.Libraries, Arch: f.Arch, Flags: f.Flags, Entries: f.Entries, Lines: lines}
 	switch {
+	case f.whole():
+		if strings.TrimSpace(f.Retire[0].Reason) == "" {
+			return nil, bad("retire", "", "a kernel that is retired needs a reason")
+		}
+		return nil, &retiredError{k.Name, f.Retire[0].Reason}
 	case f.Op == "":
 		return nil, bad("op", "", "op is missing: which computation does this kernel implement?")
 	case len(f.Sources) == 0:
@@ -392,6 +417,9 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 		if slices.Index(f.Arch, a) != i {
 			return nil, bad(at, "", "arch names %q twice", a)
 		}
+	}
+	if err := k.declare(f, bad); err != nil {
+		return nil, err
 	}
 	if err := localFiles(k.Dir, root, f.Sources); err != nil {
 		return nil, bad("sources", meantFile(err), "%v", err)

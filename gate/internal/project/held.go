@@ -21,7 +21,7 @@ func (p *Project) unknownBase(head build.Result, base *build.Result) (string, er
 	if p.compared == nil {
 		return "", nil
 	}
-	files, err := decisive(head.Kernel)
+	files, err := p.decisive(head.Kernel)
 	if err != nil {
 		return "", err
 	}
@@ -83,9 +83,12 @@ func notHeld(file string) string {
 	return fmt.Sprintf("it reads %s, which git does not hold, so it is not known what was there at the base (commit the file to have it compared)", file)
 }
 
-// decisive are the files, from the root, that say what is built and how it is
-// judged.
-func decisive(k *manifest.Kernel) ([]string, error) {
+// decisive are the files of the working tree, from the root, that say what is
+// built and how it is judged. An op of the base's tree is git's by its nature.
+func (p *Project) decisive(k *manifest.Kernel) ([]string, error) {
+	if rel, err := filepath.Rel(p.Root, k.Op.Dir); err != nil || !filepath.IsLocal(rel) {
+		return []string{k.File}, nil
+	}
 	sources, err := build.OpFiles(k.Op)
 	if err != nil {
 		return nil, err

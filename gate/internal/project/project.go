@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ type Options struct {
 	Policy  string              // policies.yaml at the root when ""
 	Base    string              // a revision; "" for the default branch, NoBase for no comparison
 	Kernels []string            // patterns over kernel names; none means all
+	Judge   Judge               // whose policy; "" for what the event says
 	Store   string              // folder or URL of recorded evidence; "" for the policy's
 	NVCC    string              // path of the compiler; "" to look for it
 	Cache   string              // folder
@@ -41,10 +41,21 @@ type Options struct {
 // NoBase, given as the base, asks for limits alone.
 const NoBase = "none"
 
+// Judge says from which side the policy, its waivers and the ops come.
+type Judge string
+
+// The base judges where a change must not choose what it is judged by.
+const (
+	JudgeBase Judge = "base"
+	JudgeHead Judge = "head"
+)
+
 // A Project is both sides of a comparison.
 type Project struct {
 	Root    string
 	Policy  *policy.Policy
+	Judge   Judge
+	Waivers []policy.Waiver // that the change proposes, and that do not count
 	Head    verdict.Side
 	Base    verdict.Side
 	NoBase  string   // why there is no base; "" when there is one
@@ -59,6 +70,9 @@ type Project struct {
 	builder    *build.Builder
 	head, base []*manifest.Kernel
 	baseRoot   string                      // equal to Root when nothing differs
+	judging    string                      // the tree that policy, ops and references come from
+	retired    map[string]string           // why kernels were retired in the head, by name
+	newOps     map[string]string           // why no one judges the op of a kernel yet, by the kernel's name
 	compared   *git.Comparison             // of the working tree with the base; nil where there is none
 	references map[string]*manifest.Kernel // what rules with relative_to name
 	unknown    map[string]string           // why the base's content of an input is not known, by the input and its content
@@ -78,7 +92,7 @@ func (p *Project) tools(ctx context.Context) (err error) {
 	if p.Tools, err = toolchain.Find(ctx, toolchain.Options{NVCC: o.NVCC, Env: o.Env, CacheDir: o.Cache}); err != nil {
 		return err
 	}
-	if p.Harness, err = build.OpenHarness(o.Cache); err != nil {
+	if p.Harness, err = build.OpenHarness(o.Cache, p.harnessFiles()); err != nil {
 		return err
 	}
 	if p.builder, err = build.New(p.Tools, o.Cache, p.Harness.Include); err != nil {
@@ -102,18 +116,30 @@ func (p *Project) read(ctx context.Context) error {
 	default:
 		p.Root, p.repo = repo.Root, repo
 	}
+	if p.Judge, err = whoJudges(o); err != nil {
+		return err
+	}
+	p.baseRoot = p.Root
+	if repo == nil {
+		p.NoBase = "--base none was given"
+	} else if err := p.openBase(ctx, repo); err != nil {
+		return err
+	}
 	path, name := policyPath(o, p.Root)
-	all, err := p.load(path, name)
+	if err := p.readPolicy(path, name); err != nil {
+		return err
+	}
+	all, err := p.loadKernels(name)
 	if err != nil {
 		return err
 	}
 	if o.Base == NoBase {
 		p.Notes = append(p.Notes, p.limitsOnly()...)
 	}
-	if repo == nil {
-		p.NoBase, p.baseRoot = "--base none was given", p.Root
-	} else if err := p.openBase(ctx, repo, name); err != nil {
-		return err
+	if p.compared != nil {
+		if err := p.announce(ctx, repo, name); err != nil {
+			return err
+		}
 	}
 	if len(p.head) < all {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d of %d kernels are checked, as asked", len(p.head), all))
@@ -165,29 +191,6 @@ func (p *Project) Store() string {
 		return p.options.Store
 	}
 	return StoreOf(p.Root, p.Policy)
-}
-
-// load reads the policy and the head's kernels, of which it returns the number
-// before the command line chose.
-func (p *Project) load(path, name string) (all int, err error) {
-	if p.Policy, err = policy.Read(path, name); err != nil {
-		return 0, err
-	}
-	set, err := manifest.Load(p.Root, p.Policy.Kernels)
-	if err != nil {
-		return 0, err
-	}
-	p.Notes = append(p.Notes, set.Notes...)
-	if len(set.Kernels) == 0 {
-		return 0, p.Policy.Unmatched()
-	}
-	if err := p.Policy.Idle(scopes(set.Kernels)); err != nil {
-		return 0, err
-	}
-	if p.head, err = filter(set.Kernels, p.options.Kernels); err != nil {
-		return 0, err
-	}
-	return len(set.Kernels), p.findReferences(set)
 }
 
 func policyPath(o Options, root string) (path, name string) {
@@ -256,14 +259,13 @@ func choose(kernels []*manifest.Kernel, patterns []string) (kept []*manifest.Ker
 
 // openBase resolves the base and makes its files available. A repository in
 // which no base can be told has none, which is inconclusive and not an error.
-func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName string) error {
+func (p *Project) openBase(ctx context.Context, repo *git.Repo) error {
 	commit, dirty, err := repo.Head(ctx)
 	var none *git.NoBaseError
 	if err != nil && !errors.As(err, &none) {
 		return err
 	}
 	p.Head = verdict.Side{Commit: commit, Dirty: dirty}
-	p.baseRoot = p.Root
 	if p.options.Base == NoBase {
 		p.NoBase = "--base none was given"
 		return nil
@@ -281,21 +283,29 @@ func (p *Project) openBase(ctx context.Context, repo *git.Repo, policyName strin
 		return err
 	}
 	p.Base = verdict.Side{Commit: base.Commit, How: base.How}
-	if p.compared, err = repo.Compare(ctx, base.Commit); err != nil {
+	if p.compared, err = repo.Compare(ctx, base.Commit); err != nil || len(p.compared.Changed) == 0 {
 		return err
 	}
-	changed := p.compared.Changed
-	notes, err := p.evidenceTouched(ctx, repo, base.Commit, changed)
+	files, err := repo.Tree(ctx, base.Commit)
+	if err != nil {
+		return err
+	}
+	for _, g := range files.Gaps {
+		p.Notes = append(p.Notes, "base: "+g.Why+" ("+g.Hint+")")
+	}
+	p.baseRoot = files.Dir
+	return nil
+}
+
+// announce says what a reader must know of the change before anything is judged.
+func (p *Project) announce(ctx context.Context, repo *git.Repo, policyName string) error {
+	notes, err := p.evidenceTouched(ctx, repo, p.Base.Commit, p.compared.Changed)
 	if err != nil {
 		return err
 	}
 	p.Notes = append(p.Notes, notes...)
-	if len(changed) == 0 {
-		p.base = p.head
-		return nil
-	}
-	p.judges(ctx, repo, base.Commit, changed, policyName)
-	return p.checkOut(ctx, repo, base, policyName)
+	p.judges(ctx, repo, p.Base.Commit, p.compared.Changed, policyName)
+	return nil
 }
 
 // recorded reports whether a file is one that the store writes. Its folder
@@ -321,22 +331,26 @@ func (p *Project) judges(ctx context.Context, repo *git.Repo, base string, chang
 // judgedBy says in whose place a changed file does not step, or "" where it
 // judges nothing.
 func (p *Project) judgedBy(f, policyName string) string {
+	who := "a pull request"
+	if p.Judge == JudgeBase {
+		who = "this change"
+	}
 	switch {
 	case f == policyName:
-		return "a pull request is judged by the base's"
+		return who + " is judged by the base's"
 	case p.ofOp(f):
-		return "a pull request is measured with the base's op"
+		return who + " is measured with the base's op"
 	case strings.HasPrefix(f, "kernels/harness/"):
-		return "a pull request is measured with the base's harness"
+		return who + " is measured with the base's harness"
 	case p.ofReference(f):
-		return "a pull request is timed against the base's"
+		return who + " is timed against the base's"
 	}
 	return ""
 }
 
 func (p *Project) ofOp(file string) bool {
 	for _, k := range p.head {
-		dir, err := filepath.Rel(p.Root, k.Op.Dir)
+		dir, err := filepath.Rel(p.judging, k.Op.Dir)
 		if err != nil {
 			continue
 		}
@@ -351,46 +365,4 @@ func (p *Project) ofOp(file string) bool {
 		}
 	}
 	return false
-}
-
-func (p *Project) checkOut(ctx context.Context, repo *git.Repo, base git.Base, policyName string) error {
-	files, err := repo.Tree(ctx, base.Commit)
-	if err != nil {
-		return err
-	}
-	for _, g := range files.Gaps {
-		p.Notes = append(p.Notes, "base: "+g.Why+" ("+g.Hint+")")
-	}
-	dir := files.Dir
-	p.baseRoot = dir
-	patterns := p.Policy.Kernels
-	if _, err := os.Stat(filepath.Join(dir, policyName)); err == nil {
-		// A pattern that the change narrows must not hide a kernel.
-		if p, err := policy.Read(filepath.Join(dir, policyName), policyName); err == nil {
-			patterns = p.Kernels
-		}
-	}
-	set, err := manifest.Load(dir, patterns)
-	if err != nil {
-		p.NoBase = "the base cannot be read: " + err.Error()
-		p.Base.Why = p.NoBase
-		return nil
-	}
-	p.base, _ = choose(set.Kernels, p.options.Kernels) // a name that the base lacks is new
-	p.otherOps()
-	return nil
-}
-
-// otherOps announces the kernels whose op is another one than at the base.
-func (p *Project) otherOps() {
-	ops := map[string]string{}
-	for _, k := range p.base {
-		ops[k.Name] = k.Op.Name
-	}
-	for _, k := range p.head {
-		if was := ops[k.Name]; was != "" && was != k.Op.Name {
-			note := fmt.Sprintf("%s names another op than at the base, %s instead of %s: a pull request is measured with the base's", k.File, k.Op.Name, was)
-			p.Notes, p.Differs = append(p.Notes, note), append(p.Differs, note)
-		}
-	}
 }

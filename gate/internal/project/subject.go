@@ -10,7 +10,6 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -34,7 +33,7 @@ func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger,
 			return nil, nil, r.Err
 		}
 	}
-	others := p.builder.Build(ctx, p.Root, p.unbuilt())
+	others := p.builder.Build(ctx, p.judging, p.unbuilt())
 	base := head
 	if p.baseRoot != p.Root {
 		base = p.builder.Build(ctx, p.baseRoot, p.base)
@@ -152,38 +151,27 @@ func (p *Project) compiled(head, base []build.Result) (*evidence.Ledger, error) 
 
 // join pairs what both trees built, by name and architecture.
 func (p *Project) join(head, others, base []build.Result) ([]*plan.Subject, error) {
-	bases, built := map[slot]*build.Result{}, map[slot]build.Result{}
-	if p.NoBase == "" {
-		for i, r := range base {
-			bases[slot{r.Kernel.Name, r.Arch}] = &base[i]
-		}
-	}
+	pairs, built := p.joiner(base), map[slot]build.Result{}
 	for _, r := range slices.Concat(head, others) {
 		built[slot{r.Kernel.Name, r.Arch}] = r
 	}
 	var subjects []*plan.Subject
 	for _, r := range head {
-		at := slot{r.Kernel.Name, r.Arch}
-		s, err := p.subject(r, bases[at])
+		was, name := pairs.pair(r)
+		s, err := p.subject(r, was, name)
 		if err != nil {
 			return nil, err
 		}
 		s.References = p.referencesOf(s, built)
 		subjects = append(subjects, s)
-		delete(bases, at)
 	}
-	for _, r := range base {
-		if at := (slot{r.Kernel.Name, r.Arch}); bases[at] != nil {
-			subjects = append(subjects, &plan.Subject{Name: at.name, File: r.Kernel.File, Arch: at.arch, State: verdict.Gone})
-		}
-	}
-	return subjects, nil
+	return append(subjects, pairs.gone(base)...), nil
 }
 
 // subject is one kernel of the head with its base, nil where there is none.
-func (p *Project) subject(head build.Result, base *build.Result) (*plan.Subject, error) {
+func (p *Project) subject(head build.Result, base *build.Result, was string) (*plan.Subject, error) {
 	k := head.Kernel
-	s := &plan.Subject{Name: k.Name, File: k.File, Arch: head.Arch, Op: k.Op.Name, State: verdict.Changed, Head: side(head)}
+	s := &plan.Subject{Name: k.Name, File: k.File, Arch: head.Arch, Op: k.Op.Name, State: verdict.Changed, Head: side(head), Was: was, NewOp: p.newOps[k.Name]}
 	s.Source, s.Line = p.source(k, head.Artifact)
 	for _, c := range k.Cases {
 		id, err := p.Harness.ID(k.Op, c)
@@ -212,12 +200,11 @@ func (p *Project) subject(head build.Result, base *build.Result) (*plan.Subject,
 		s.State = verdict.New
 		return s, nil
 	}
-	s.Lost = goneCases(base.Kernel, k)
+	s.Lost = lost(*base, head, base.Kernel.Name != k.Name)
 	if base.Err != nil {
 		s.Base.Why = "the base does not build: " + base.Err.Error()
 		return s, nil
 	}
-	s.Lost = append(s.Lost, unselected(base.Artifact, head.Artifact)...)
 	s.Base = side(*base)
 	if s.Head.Identity == s.Base.Identity {
 		s.State = verdict.Unchanged
@@ -246,35 +233,4 @@ func entriesOf(a *build.Artifact) []policy.Entry {
 	}
 	slices.SortFunc(out, func(a, b policy.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return slices.Compact(out)
-}
-
-// goneCases are those that the base measures and the head does not.
-func goneCases(base, head *manifest.Kernel) []plan.Loss {
-	var gone []plan.Loss
-	for _, c := range base.Cases {
-		if !slices.ContainsFunc(head.Cases, func(other manifest.Case) bool { return other.Name == c.Name }) {
-			gone = append(gone, plan.Loss{Case: c.Name, Reason: "the base measures this case and the head does not: a case that is gone is red until that is declared"})
-		}
-	}
-	return gone
-}
-
-// unselected are the functions that the base judges and the head's patterns
-// leave out, although its sources still hold them. Names are compared as
-// written, because the mangled ones hold a hash of the file.
-func unselected(base, head *build.Artifact) []plan.Loss {
-	if head == nil {
-		return nil
-	}
-	left := map[string]bool{}
-	for _, e := range head.Rest {
-		left[build.Demangle(e)] = true
-	}
-	var out []plan.Loss
-	for _, e := range base.Entries {
-		if name := build.Demangle(e); left[name] {
-			out = append(out, plan.Loss{Entry: name, Reason: "entries: leaves out " + name + ", which the base judges and the sources still hold"})
-		}
-	}
-	return out
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
+	"github.com/kernelgate/gate/kernels/harness"
 )
 
 // built is a result by one word: "op/k sm_90 c1 h1", or "op/k sm_90 !" for
@@ -99,7 +100,7 @@ func TestJoin(t *testing.T) {
 // TestJoinNamesWhatIsLost: a case, or a function of the sources, that the base
 // judges and the head leaves out.
 func TestJoinNamesWhatIsLost(t *testing.T) {
-	harness, err := build.OpenHarness(t.TempDir())
+	harness, err := build.OpenHarness(t.TempDir(), harness.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,11 @@ func TestJoinNamesWhatIsLost(t *testing.T) {
 		{"a case", "a b c", "b", "_Z1fv", "_Z1fv", "", "a: the base measures this case;c: the base measures this case"},
 		{"one more case", "a", "a b", "_Z1fv", "_Z1fv", "", ""},
 		{"a function that the sources hold", "a", "a", "_Z1fv _Z1gv", "_Z1fv", "_Z1gv", ": entries: leaves out g(), which"},
-		{"a function that the sources lost", "a", "a", "_Z1fv _Z1gv", "_Z1fv", "", ""},
+		{"a function that the sources lost", "a", "a", "_Z1fv _Z1gv", "_Z1fv", "", ": the base judges g() and the head does not have it"},
+		{"a function with another parameter", "a", "a", "_Z1fv _Z1gv", "_Z1fv _Z1gi", "", ""},
+		{"another instance of a template", "a", "a", "_Z1fILi64EEvv", "_Z1fILi128EEvv", "", ""},
+		{"an instance less", "a", "a", "_Z1fILi64EEvv _Z1fILi128EEvv", "_Z1fILi64EEvv", "", ": the base judges void f<128>() and the head does not"},
+		{"an instance that is another", "a", "a", "_Z1fILi64EEvv _Z1fILi128EEvv", "_Z1fILi32EEvv", "", ": the base judges void f<64>() and the head does not;: the base judges void f<128>() and the head does not"},
 		{"a function that was never judged", "a", "a", "_Z1fv", "_Z1fv", "_Z1gv", ""},
 		{"a function under another hash of its file", "a", "a", "_ZN36_GLOBAL__N__864febaa_4_k_cu_5176ac7d1fEv", "_Z1gv", "_ZN36_GLOBAL__N__0123abcd_4_k_cu_5176ac7d1fEv", ": entries: leaves out (anonymous namespace)::f()"},
 	} {
@@ -140,6 +145,69 @@ func TestJoinNamesWhatIsLost(t *testing.T) {
 		if cases := strings.Fields(c.headCases); len(subjects[0].Cases) != len(cases) || len(ids) != len(cases) || ids[""] {
 			t.Errorf("%s: cases %+v", c.name, subjects[0].Cases)
 		}
+	}
+}
+
+// TestDeclaredChanges: what a kernel was, and what is retired.
+func TestDeclaredChanges(t *testing.T) {
+	for _, c := range []struct {
+		name, head, base string
+		was              manifest.Predecessor // of op/k
+		retired          []manifest.Retirement
+		want             string
+	}{
+		{"renamed", "op/k sm_90 c1 h1", "op/old sm_90 c1 h1", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_90 unchanged was op/old"},
+		{"renamed and changed", "op/k sm_90 c2 h1", "op/old sm_90 c1 h1", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_90 changed was op/old"},
+		{"split", "op/k sm_90 c2 h1, op/old sm_90 c3 h1", "op/old sm_90 c1 h1", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_90 changed was op/old, op/old sm_90 changed"},
+		{"deleted behind a kernel that the base has", "op/k sm_90 c1 h1", "op/k sm_90 c1 h1, op/old sm_90 c9 h9", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_90 unchanged, op/old sm_90 gone"},
+		{"deleted behind another architecture of one", "op/k sm_80 c1 h1, op/k sm_90 c1 h1", "op/k sm_90 c1 h1, op/old sm_80 c9 h9", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_80 new, op/k sm_90 unchanged, op/old sm_80 gone"},
+		{"was nothing", "op/k sm_90 c1 h1", "op/j sm_90 c1 h1", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_90 new, op/j sm_90 gone"},
+		{"for the features of one chip", "op/k sm_90a c2 h1", "op/k sm_90 c1 h1", manifest.Predecessor{Arch: "sm_90"}, nil, "op/k sm_90a changed was sm_90"},
+		{"beside the old one", "op/k sm_90 c1 h1, op/k sm_90a c2 h1", "op/k sm_90 c1 h1", manifest.Predecessor{Arch: "sm_90"}, nil, "op/k sm_90 unchanged, op/k sm_90a changed was sm_90"},
+		{"renamed and for another architecture", "op/k sm_90a c2 h1", "op/old sm_90 c1 h1", manifest.Predecessor{Kernel: "op/old", Arch: "sm_90"}, nil, "op/k sm_90a changed was op/old for sm_90"},
+		{"renamed on two architectures", "op/k sm_80 c1 h1, op/k sm_90 c2 h2", "op/old sm_80 c1 h1, op/old sm_90 c2 h2", manifest.Predecessor{Kernel: "op/old"}, nil, "op/k sm_80 unchanged was op/old, op/k sm_90 unchanged was op/old"},
+		{"an architecture retired", "op/k sm_90 c1 h1", "op/k sm_80 c2 h1, op/k sm_90 c1 h1", manifest.Predecessor{}, []manifest.Retirement{{Arch: "sm_80", Reason: "no such GPU is left"}}, "op/k sm_90 unchanged, op/k sm_80 gone declared"},
+		{"another architecture retired", "op/k sm_90 c1 h1", "op/k sm_80 c2 h1, op/k sm_90 c1 h1", manifest.Predecessor{}, []manifest.Retirement{{Arch: "sm_75", Reason: "r"}}, "op/k sm_90 unchanged, op/k sm_80 gone"},
+		{"retired", "op/j sm_90 c1 h1", "op/j sm_90 c1 h1, op/late sm_90 c1 h1", manifest.Predecessor{}, nil, "op/j sm_90 unchanged, op/late sm_90 gone declared"},
+	} {
+		p := &Project{Policy: &policy.Policy{}, retired: map[string]string{"op/late": "superseded"}}
+		head := results(c.head)
+		for _, r := range head {
+			if r.Kernel.Name == "op/k" {
+				r.Kernel.Was, r.Kernel.Retired = c.was, c.retired
+				p.head = append(p.head, r.Kernel)
+			}
+		}
+		subjects, err := p.join(head, nil, results(c.base))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		var got []string
+		for _, s := range subjects {
+			words := []string{s.Name, s.Arch, string(s.State)}
+			if s.Was != "" {
+				words = append(words, "was", s.Was)
+			}
+			if s.Retired != "" {
+				words = append(words, "declared")
+			}
+			got = append(got, strings.Join(words, " "))
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, text, c.want)
+		}
+	}
+}
+
+// TestAnExchangedOpIsLost: a kernel that computes something else is not the one
+// that the base judges.
+func TestAnExchangedOpIsLost(t *testing.T) {
+	head, base := built("op/k sm_90 c2 h1"), built("op/k sm_90 c1 h1")
+	head.Kernel.Op = &manifest.Op{Name: "easier"}
+	p := &Project{Policy: &policy.Policy{}}
+	subjects, err := p.join([]build.Result{head}, nil, []build.Result{base})
+	if err != nil || len(subjects[0].Lost) != 1 || !strings.HasPrefix(subjects[0].Lost[0].Reason, "the base computes op, and the head easier") {
+		t.Errorf("%+v, %v", subjects, err)
 	}
 }
 

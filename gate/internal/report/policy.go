@@ -11,6 +11,15 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
+// judgedBy says whose policy it was.
+func judgedBy(v *verdict.Verdict) string {
+	whose := "the working tree's"
+	if v.JudgedBy == "base" {
+		whose = "the base's, with its waivers and its ops"
+	}
+	return printable.Line(v.Policy) + ", " + whose
+}
+
 // tiers names those that were asked for, as the subject of a sentence.
 func tiers(list []evidence.Tier) string {
 	var names []string

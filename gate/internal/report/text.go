@@ -432,6 +432,7 @@ func (t *text) evidence(v *verdict.Verdict) {
 		t.line("machine: %s (%s), evidence from %s", printable.Line(m.Description), printable.Line(m.Key), printable.Line(when))
 	}
 	t.line("%s", sides(v))
+	t.line("policy: %s", judgedBy(v))
 }
 
 func sides(v *verdict.Verdict) string {

@@ -197,8 +197,8 @@ func (w *walker) check(n *yaml.Node, t reflect.Type, path string) error {
 	if n.Kind == yaml.ScalarNode {
 		return w.scalar(n, t.Kind())
 	}
-	if fields, _ := fieldsOf(t); reflect.PointerTo(t).Implements(unmarshaler) && len(fields) == 0 {
-		return nil // a type that decodes itself; one with keys is checked by them
+	if fields, _ := fieldsOf(t); reflect.PointerTo(t).Implements(unmarshaler) && len(fields) == 0 && t.Kind() != reflect.Slice {
+		return nil // a type that decodes itself; one with keys or elements is checked by them
 	}
 	switch {
 	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:

@@ -1,0 +1,152 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// A joiner pairs what both trees built.
+type joiner struct {
+	project *Project
+	bases   map[slot]*build.Result
+	known   map[string]bool // names that the base has, whatever the architecture
+	paired  map[slot]bool   // what a subject of the head is compared with
+}
+
+func (p *Project) joiner(base []build.Result) *joiner {
+	j := &joiner{project: p, bases: map[slot]*build.Result{}, known: map[string]bool{}, paired: map[slot]bool{}}
+	if p.NoBase != "" {
+		return j
+	}
+	for i, r := range base {
+		j.bases[slot{r.Kernel.Name, r.Arch}] = &base[i]
+		j.known[r.Kernel.Name] = true
+	}
+	return j
+}
+
+// pair finds the base of a kernel: under its own name and architecture, else
+// under those that it was declared to have had. A kernel that the base has under
+// its own name comes from no other, or one could be deleted behind another's back.
+func (j *joiner) pair(head build.Result) (base *build.Result, was string) {
+	k, at := head.Kernel, slot{head.Kernel.Name, head.Arch}
+	if base := j.bases[at]; base != nil {
+		j.paired[at] = true
+		return base, ""
+	}
+	from := at
+	if k.Was.Kernel != "" && !j.known[k.Name] {
+		from.name = k.Was.Kernel
+	}
+	if k.Was.Arch != "" && j.bases[from] == nil {
+		from.arch = k.Was.Arch
+	}
+	if from == at || j.bases[from] == nil {
+		return nil, ""
+	}
+	j.paired[from] = true
+	switch {
+	case from.arch == at.arch:
+		was = from.name
+	case from.name == at.name:
+		was = from.arch
+	default:
+		was = from.name + " for " + from.arch
+	}
+	return j.bases[from], was
+}
+
+// gone are the kernels of the base that nothing of the head comes from.
+func (j *joiner) gone(base []build.Result) []*plan.Subject {
+	var out []*plan.Subject
+	for _, r := range base {
+		at := slot{r.Kernel.Name, r.Arch}
+		if j.bases[at] != nil && !j.paired[at] {
+			out = append(out, &plan.Subject{Name: at.name, File: r.Kernel.File, Arch: at.arch, State: verdict.Gone, Retired: j.project.retiredAs(at)})
+		}
+	}
+	return out
+}
+
+// retiredAs is where the change declares that a kernel is gone, and why; "" where
+// it does not.
+func (p *Project) retiredAs(at slot) string {
+	if reason := p.retired[at.name]; reason != "" {
+		return "retired: " + reason
+	}
+	for _, k := range p.head {
+		for _, r := range k.Retired {
+			if k.Name == at.name && r.Arch == at.arch {
+				return fmt.Sprintf("%s retires %s: %s", k.File, r.Arch, r.Reason)
+			}
+		}
+	}
+	return ""
+}
+
+// lost is what the base judges of a kernel and the head leaves out.
+func lost(base, head build.Result, renamed bool) []plan.Loss {
+	k := head.Kernel
+	out := goneCases(base.Kernel, k)
+	if base.Kernel.Op.Name != k.Op.Name {
+		out = append(out, plan.Loss{Reason: fmt.Sprintf("the base computes %s, and the head %s: it is not the kernel that it was", base.Kernel.Op.Name, k.Op.Name)})
+	}
+	if base.Artifact != nil && head.Artifact != nil {
+		out = append(out, goneEntries(base.Artifact, head.Artifact, renamed)...)
+	}
+	for i := range out {
+		for _, r := range k.Retired {
+			if r.Case != "" && r.Case == out[i].Case || r.Entry != "" && r.Entry == out[i].Entry {
+				out[i].Declared = fmt.Sprintf("%s retires it: %s", k.File, r.Reason)
+			}
+		}
+	}
+	return out
+}
+
+// goneCases are those that the base measures and the head does not.
+func goneCases(base, head *manifest.Kernel) []plan.Loss {
+	var gone []plan.Loss
+	for _, c := range base.Cases {
+		if !slices.ContainsFunc(head.Cases, func(other manifest.Case) bool { return other.Name == c.Name }) {
+			gone = append(gone, plan.Loss{Case: c.Name, Reason: "the base measures this case and the head does not: a case that is gone is red until that is declared"})
+		}
+	}
+	return gone
+}
+
+// goneEntries are the functions that the base judges and the head leaves out, or
+// no longer has. Names are compared as written, because the mangled ones hold a
+// hash of the file. A function whose parameters changed is the same one, and so is
+// an instance of a template with another argument: of one bare name the head needs
+// as many as the base has. Those of a kernel that was renamed have other names.
+func goneEntries(base, head *build.Artifact, renamed bool) []plan.Loss {
+	left, kept, same := map[string]bool{}, map[string]bool{}, map[string]int{}
+	for _, e := range head.Rest {
+		left[build.Demangle(e)] = true
+	}
+	for _, e := range head.Entries {
+		kept[build.Demangle(e)] = true
+		same[build.Name(e)]++
+	}
+	missing := map[string]int{}
+	for _, e := range base.Entries {
+		missing[build.Name(e)]++
+	}
+	var out []plan.Loss
+	for _, e := range base.Entries {
+		name, short := build.Demangle(e), build.Name(e)
+		switch {
+		case left[name]:
+			out = append(out, plan.Loss{Entry: name, Reason: "entries: leaves out " + name + ", which the base judges and the sources still hold"})
+		case !kept[name] && !renamed && missing[short] > same[short]:
+			out = append(out, plan.Loss{Entry: name, Reason: "the base judges " + name + " and the head does not have it: a function that is gone is red until that is declared"})
+		}
+	}
+	return out
+}
