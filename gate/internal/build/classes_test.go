@@ -170,8 +170,10 @@ func TestRefusedInput(t *testing.T) {
 // that failed; one that crashes over the code is the code's fault.
 func TestFaultOfTheMachine(t *testing.T) {
 	for said, kernel := range map[string]bool{
-		"nvcc error   : 'ptxas' died due to signal 9 (Kill signal)":              false,
-		"nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)": true,
+		"nvcc error   : 'ptxas' died due to signal 9 (Kill signal)":                false,
+		"nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)":   true,
+		"collect2: fatal error: ld terminated with signal 9 [Killed]":              false,
+		"collect2: fatal error: ld terminated with signal 11 [Segmentation fault]": true,
 		"nvcc: Terminated":       false,
 		"Killed":                 false,
 		"k.cu(3): error: Killed": true,
