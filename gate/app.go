@@ -55,7 +55,7 @@ func unknownCommand(name string, commands []*cli.Command) error {
 	if len(names) == 0 {
 		known = ""
 	}
-	return exit.Usagef(yamlfile.DidYouMean(name, names, known), "there is no command %q", name)
+	return exit.Usagef(yamlfile.DidYouMean(name, names, known), "unknown command %q", name)
 }
 
 // harden makes every command strict: a wrong flag is an error of ours.
@@ -106,7 +106,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	if near := yamlfile.Nearest("--"+strings.TrimLeft(msg, "-"), names); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return exit.Usagef(hint, "there is no flag %s", msg)
+	return exit.Usagef(hint, "unknown flag %s", msg)
 }
 
 // exitCode prints an error with its hint and maps it to an exit status.

@@ -127,7 +127,7 @@ func openStore(c *cli.Context) (*store.Store, error) {
 	}
 	if s.Name() == filepath.Clean(place) {
 		if _, err := os.Stat(place); err != nil {
-			return nil, exit.Usagef("gate baseline record makes one", "there is no store at %s", place)
+			return nil, exit.Usagef("gate baseline record creates a store", "no store was found at %s", place)
 		}
 	}
 	notes, err := s.Fetch(c.Context)

@@ -34,15 +34,15 @@ func completionCommand() *cli.Command {
 	}
 }
 
-// A completion is what can be completed. Help is no level of its own, so that
-// commands are completed after it.
+// A completion is what can be completed. After "gate help" the names of commands
+// are completed, as at the start of a line.
 type completion struct {
 	levels []level
 	values []flagText // flags that take a value, once each
 }
 
 // A level is a command, written as it is typed: " baseline record". The first
-// is no command yet.
+// level is gate itself, before any command.
 type level struct {
 	path  string
 	words []choice

@@ -71,7 +71,7 @@ func help(c *cli.Context) error {
 	case format == "man":
 		return writeManual(c.App)
 	case format != "text":
-		return exit.Usagef("known: text, man", "there is no format %q", format)
+		return exit.Usagef("known: text, man", "unknown format %q", format)
 	}
 	commands := c.App.Commands
 	for _, name := range c.Args().Slice() {

@@ -48,7 +48,7 @@ func formatFlag(formats []string) cli.Flag {
 			if slices.Contains(formats, format) {
 				return nil
 			}
-			return exit.Usagef("known: "+strings.Join(formats, ", "), "there is no format %q", format)
+			return exit.Usagef("known: "+strings.Join(formats, ", "), "unknown format %q", format)
 		}}
 }
 

@@ -187,7 +187,7 @@ func (b *Builder) confine(k *manifest.Kernel, tmp string) *command.Confinement {
 // the code. A compiler that crashed by itself is not among it: that is what
 // this code does to it.
 var machineFault = regexp.MustCompile(`(?mi)^(?:nvcc: )?(?:Killed|Terminated|Hangup)$|^.*(?:(?:died due to|terminated with) signal (?:1|2|3|7|9|13|14|15|24|25)\b|(?:Killed|Terminated|Hangup|Bus error|` +
-	`CPU time limit exceeded|File size limit exceeded) signal terminated program|No space left on device|Disk quota exceeded|File too large|` +
+	`CPU time limit exceeded|File size limit exceeded) signal terminated program|when writing output to|No space left on device|Disk quota exceeded|File too large|` +
 	`File size limit exceeded|Too many open files|Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted|` +
 	`Read-only file system|Resource temporarily unavailable|Input/output error).*$`)
 

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,14 @@ func (r *Repo) vault(ctx context.Context, format int) (string, error) {
 		config, name = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n", "objects-sha256.git"
 	}
 	dir := filepath.Join(r.shelf(), name)
-	head := filepath.Join(dir, "HEAD") // written last
-	if _, err := os.Stat(head); err == nil {
+	written := []struct{ name, text string }{{"config", config}, {"HEAD", "ref: refs/heads/none\n"}}
+	whole := func() bool {
+		return !slices.ContainsFunc(written, func(f struct{ name, text string }) bool {
+			data, err := os.ReadFile(filepath.Join(dir, f.name))
+			return err != nil || string(data) != f.text
+		}) && isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs"))
+	}
+	if whole() {
 		return dir, os.Chtimes(dir, time.Time{}, time.Now()) // in use, so that it is not swept
 	}
 	lock, err := r.lock(ctx, "lock", disk.Lock)
@@ -54,9 +61,12 @@ func (r *Repo) vault(ctx context.Context, format int) (string, error) {
 		return "", err
 	}
 	defer lock.Close()
-	err = errors.Join(os.MkdirAll(filepath.Join(dir, "objects"), 0o755), os.MkdirAll(filepath.Join(dir, "refs"), 0o755),
-		os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o644),
-		os.WriteFile(head+".new", []byte("ref: refs/heads/none\n"), 0o644), os.Rename(head+".new", head))
+	err = errors.Join(os.MkdirAll(filepath.Join(dir, "objects"), 0o755), os.MkdirAll(filepath.Join(dir, "refs"), 0o755))
+	for _, f := range written {
+		if err == nil {
+			err = disk.WriteFile(filepath.Join(dir, f.name), []byte(f.text))
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("making a repository in the cache: %w", err)
 	}

@@ -475,3 +475,24 @@ func TestCancelledTreeLeavesNothing(t *testing.T) {
 		t.Errorf("%+v, %v", tree, err)
 	}
 }
+
+// TestDamagedVaultIsMadeAgain: a full disk can leave files of it empty.
+func TestDamagedVaultIsMadeAgain(t *testing.T) {
+	s := newSandbox(t)
+	commit := s.commit("a", "1")
+	cache := t.TempDir()
+	for _, name := range []string{"", "HEAD", "config"} {
+		r, err := Open(context.Background(), s.dir, cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "" {
+			if err := os.Truncate(filepath.Join(r.shelf(), "objects-sha1.git", name), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.Compare(context.Background(), commit); err != nil {
+			t.Errorf("with an empty %q: %v", name, err)
+		}
+	}
+}

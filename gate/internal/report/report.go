@@ -48,7 +48,7 @@ func Write(w io.Writer, v *verdict.Verdict, o Options) error {
 	case "junit":
 		return writeJUnit(w, v)
 	}
-	return fmt.Errorf("there is no format %q: known are %s", o.Format, strings.Join(Formats, ", "))
+	return fmt.Errorf("unknown format %q: known are %s", o.Format, strings.Join(Formats, ", "))
 }
 
 // headline says in one line what the run came to.

@@ -289,7 +289,7 @@ func TestRenderingChangesNothing(t *testing.T) {
 
 func TestUnknownFormat(t *testing.T) {
 	err := Write(&bytes.Buffer{}, &verdict.Verdict{}, Options{Format: "pdf"})
-	if err == nil || err.Error() != "there is no format \"pdf\": known are "+strings.Join(Formats, ", ") {
+	if err == nil || err.Error() != "unknown format \"pdf\": known are "+strings.Join(Formats, ", ") {
 		t.Error(err)
 	}
 	for _, f := range Formats {
