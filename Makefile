@@ -1,5 +1,5 @@
 # make check   sets up what is missing and runs the main job
-# make test    sets up what is missing, lints, and passes the tests
+# make test    sets up what is missing, lints, and passes the tests and the selftest
 # make man     writes bin/gate.1, the manual page
 # make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
 .PHONY: check test man lint bench fuzz tools clean
@@ -16,6 +16,7 @@ check: $(GATE) compiler
 
 test: $(GATE) compiler lint
 	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -timeout 40m ./...
+	CUDA_HOME="$$(cat bin/cuda-home)" $(GATE) selftest
 
 man: $(GATE)
 	$(GATE) help --format man >bin/gate.1

@@ -46,15 +46,15 @@ func baselineCommand() *cli.Command {
 				Name:        "prune",
 				Usage:       "remove the records that no code of the working tree or of the base needs",
 				Description: "Removes raw files that no record names as well, and nothing else. Git keeps what was committed.",
-				Flags:       append(pruneFlags(), &cli.BoolFlag{Name: "dry-run", Usage: "list what would be removed, and remove nothing"}),
+				Flags:       append(sourceFlags(), &cli.BoolFlag{Name: "dry-run", Usage: "list what would be removed, and remove nothing"}),
 				Action:      pruneBaseline,
 			},
 		},
 	}
 }
 
-// pruneFlags are those of check that say what the code and the store are.
-func pruneFlags() []cli.Flag {
+// sourceFlags are those of check that say what the code and the store are.
+func sourceFlags() []cli.Flag {
 	return slices.DeleteFunc(commonFlags(), func(f cli.Flag) bool {
 		return !slices.Contains([]string{"policy", "base", "nvcc", "store", "jobs"}, f.Names()[0])
 	})
@@ -64,15 +64,14 @@ func pruneBaseline(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return exit.Usagef("", "baseline prune goes through the whole store: it takes no kernel")
 	}
-	dir, err := os.Getwd()
+	screen := newScreen(c)
+	defer screen.close()
+	of, err := compared(c, screen)
 	if err != nil {
 		return err
 	}
-	screen := newScreen(c)
-	defer screen.close()
-	o := check.Options{Options: project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Judge: project.JudgeHead, Store: c.String("store"),
-		NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: screen.built}}
-	folder, p, err := check.Prune(c.Context, o, c.Bool("dry-run"))
+	of.Judge = project.JudgeHead
+	folder, p, err := check.Prune(c.Context, check.Options{Options: of}, c.Bool("dry-run"))
 	screen.close()
 	for _, name := range slices.Concat(p.Records, p.Raw) {
 		fmt.Fprintln(c.App.Writer, printable.Line(filepath.Join(folder, name)))

@@ -31,6 +31,7 @@ var order = [][]string{
 	{"collect"},
 	{"judge"},
 	{"explain"},
+	{"selftest"},
 	{"report"},
 	{"check"},
 	{"calibrate"},
