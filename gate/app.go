@@ -30,7 +30,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action:                    rootAction,
 		Commands: []*cli.Command{
-			checkCommand(), collectCommand(), judgeCommand(), baselineCommand(), selftestCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(),
+			checkCommand(), collectCommand(), judgeCommand(), baselineCommand(), selftestCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(), publishCommand(),
 			schemaCommand(), cacheCommand(), completionCommand(), helpCommand(),
 		},
 	}

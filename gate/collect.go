@@ -135,21 +135,30 @@ func attempt(e *event.Event) int {
 }
 
 // readBundles reads files. One that is not there is a mistake of the command
-// line; one that is no bundle is the change's fault.
-func readBundles(names []string) (bundles []*bundle.Bundle, refused string, err error) {
+// line.
+func readBundles(names []string) ([][]byte, error) {
+	var out [][]byte
 	for _, name := range names {
 		data, err := disk.ReadFile(name, bundle.MostBytes)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", exit.Usagef("gate collect writes one", "%w", err)
-		}
-		var b *bundle.Bundle
-		if err == nil {
-			b, err = bundle.Read(data)
+			return nil, exit.Usagef("gate collect writes one", "%w", err)
 		}
 		if err != nil {
-			return nil, "the bundle is refused: " + err.Error(), nil
+			data = nil // no bundle, which is the change's fault
+		}
+		out = append(out, data)
+	}
+	return out, nil
+}
+
+// unpackBundles reads all bundles of a change, or says why they are refused.
+func unpackBundles(files [][]byte) (bundles []*bundle.Bundle, refused string) {
+	for _, data := range files {
+		b, err := bundle.Read(data)
+		if err != nil {
+			return nil, "the bundle is refused: " + err.Error()
 		}
 		bundles = append(bundles, b)
 	}
-	return bundles, "", nil
+	return bundles, ""
 }

@@ -1,0 +1,134 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/go-github/v57/github"
+
+	"github.com/kernelgate/gate/gate/internal/event"
+	"github.com/kernelgate/gate/gate/internal/project"
+)
+
+// A Matter is what a verdict is about, as GitHub tells it.
+type Matter struct {
+	Head   string // commit of the change
+	Pull   int    // 0 where there is no open pull request of that commit
+	Run    int64  // the run that measured
+	URL    string // of that run
+	Queued string // since when it waits, as GitHub writes it
+
+	changes []project.Change
+	listed  bool
+}
+
+// mostFiles is what GitHub lists of a pull request at most.
+const mostFiles = 3000
+
+// Matter tells from an event what is judged. Of a run that another one follows,
+// GitHub is asked again, and only the workflow that is expected counts.
+func (c *Client) Matter(ctx context.Context, e *event.Event, workflow string) (*Matter, error) {
+	switch {
+	case e == nil:
+		return nil, errors.New("there is no event: this is no workflow")
+	case e.PullRequest != nil:
+		return &Matter{Head: e.PullRequest.Head.SHA, Pull: e.PullRequest.Number}, nil
+	case e.MergeGroup != nil:
+		return &Matter{Head: e.MergeGroup.HeadSHA}, nil
+	case e.Run != nil:
+		return c.ofRun(ctx, e, workflow)
+	case e.Name == event.Push && e.After != "":
+		return &Matter{Head: e.After}, nil
+	}
+	return nil, fmt.Errorf("nothing is judged on the event %s", e.Name)
+}
+
+// A run has fields that go-github does not know.
+type run struct {
+	event.Run
+	Repository event.Repository `json:"repository"`
+}
+
+func (c *Client) ofRun(ctx context.Context, e *event.Event, workflow string) (*Matter, error) {
+	var r run
+	if c.dry {
+		r = run{*e.Run, e.Repository}
+	} else if err := c.get(ctx, fmt.Sprintf("repos/%s/%s/actions/runs/%d", c.owner, c.repo, e.Run.ID), &r); err != nil {
+		return nil, denied(fmt.Errorf("asking for the run that measured: %w", err), "actions: read")
+	}
+	switch {
+	case r.Repository.ID != e.Repository.ID || r.ID != e.Run.ID || r.HeadSHA != e.Run.HeadSHA:
+		return nil, errors.New("the run that measured is another than the event says")
+	case r.Path != workflow:
+		return nil, fmt.Errorf("the run that measured is of %q, and %q is expected", r.Path, workflow)
+	case r.Event != event.PullRequest && r.Event != event.MergeGroup:
+		return nil, fmt.Errorf("the run that measured was started by %q", r.Event)
+	}
+	m := &Matter{Head: r.HeadSHA, Run: r.ID, URL: r.URL, Queued: r.CreatedAt}
+	if r.Event == event.PullRequest && r.HeadRepo != nil {
+		var err error
+		if m.Pull, err = c.pullOf(ctx, r); err != nil {
+			return nil, denied(fmt.Errorf("looking for the pull request: %w", err), "pull-requests: read")
+		}
+	}
+	return m, nil
+}
+
+// pullOf is the open pull request of a run's commit and repository, 0 for none.
+// What the run itself lists is empty for forks.
+func (c *Client) pullOf(ctx context.Context, r run) (int, error) {
+	owner, _, _ := cutName(r.HeadRepo.FullName)
+	pulls, _, err := c.api.PullRequests.List(ctx, c.owner, c.repo, &github.PullRequestListOptions{State: "open", Head: owner + ":" + r.HeadBranch,
+		ListOptions: github.ListOptions{PerPage: 100}})
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range pulls {
+		if p.GetHead().GetSHA() == r.HeadSHA && p.GetHead().GetRepo().GetID() == r.HeadRepo.ID {
+			return p.GetNumber(), nil
+		}
+	}
+	return 0, nil
+}
+
+// Changes are the files of the pull request; nil where there is none.
+func (c *Client) Changes(ctx context.Context, m *Matter) ([]project.Change, error) {
+	if m.Pull == 0 || m.listed {
+		return m.changes, nil
+	}
+	for page := 1; page > 0 && len(m.changes) < mostFiles; {
+		files, resp, err := c.api.PullRequests.ListFiles(ctx, c.owner, c.repo, m.Pull, &github.ListOptions{Page: page, PerPage: 100})
+		if err != nil {
+			return nil, denied(fmt.Errorf("listing the files of the pull request: %w", err), "pull-requests: read")
+		}
+		for _, f := range files {
+			m.changes = append(m.changes, project.Change{Name: f.GetFilename(), Status: f.GetStatus()})
+		}
+		page = resp.NextPage
+	}
+	m.listed = true
+	return m.changes, nil
+}
+
+// Moved reports whether the pull request has a newer commit.
+func (c *Client) moved(ctx context.Context, m *Matter) (bool, error) {
+	if c.dry {
+		return false, nil
+	}
+	p, _, err := c.api.PullRequests.Get(ctx, c.owner, c.repo, m.Pull)
+	if err != nil {
+		return false, err
+	}
+	return p.GetHead().GetSHA() != m.Head, nil
+}
+
+// get reads what go-github has no type for.
+func (c *Client) get(ctx context.Context, path string, into any) error {
+	req, err := c.api.NewRequest("GET", path, nil)
+	if err != nil {
+		return err
+	}
+	_, err = c.api.Do(ctx, req, into)
+	return err
+}
