@@ -30,7 +30,8 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action:                    rootAction,
 		Commands: []*cli.Command{
-			checkCommand(), collectCommand(), judgeCommand(), baselineCommand(), selftestCommand(), calibrateCommand(), reportCommand(), doctorCommand(), toolchainCommand(), publishCommand(),
+			checkCommand(), collectCommand(), judgeCommand(), publishCommand(), initCommand(), baselineCommand(), selftestCommand(), calibrateCommand(),
+			reportCommand(), doctorCommand(), toolchainCommand(),
 			schemaCommand(), cacheCommand(), completionCommand(), helpCommand(),
 		},
 	}
