@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -23,6 +24,7 @@ type Share struct {
 // bundle for whoever judges. Head is the commit that the change is known by, the
 // one that is checked out when "".
 func Collect(ctx context.Context, o Options, head string) ([]byte, *verdict.Verdict, error) {
+	o.Judge = project.JudgeBase // what the change brings along does not judge it
 	r, v, err := carryOut(ctx, o)
 	if err != nil {
 		return nil, nil, err
