@@ -69,7 +69,7 @@ func Judge(ctx context.Context, o Options, bundles []*bundle.Bundle, refused str
 // against, if that is a commit of the branch that is checked out.
 func openTrusted(ctx context.Context, o Options, bundles []*bundle.Bundle, refused string) (*run, string, error) {
 	o.NoGPU, o.Record, o.Judge = true, false, project.JudgeHead // this checkout is the branch
-	o.Options.Judge = project.JudgeHead // this checkout is the side that judges
+	o.Options.Judge = project.JudgeHead                         // this checkout is the side that judges
 	if err := o.Prepare(); err != nil {
 		return nil, "", err
 	}
