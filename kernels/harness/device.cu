@@ -1,6 +1,9 @@
 #include "device.h"
 
+#include <chrono>
 #include <cstdio>
+
+#include "device_code.h"
 
 namespace {
 
@@ -24,8 +27,45 @@ void Device::open() {
   must(cudaDriverGetVersion(&driver_), "reading the driver's CUDA version");
   must(cudaRuntimeGetVersion(&runtime_), "reading the runtime's version");
   uuid_ = format_uuid(properties_.uuid);
+  for (cudaLimit limit : {cudaLimitStackSize, cudaLimitMallocHeapSize, cudaLimitMaxL2FetchGranularity}) {
+    size_t value = 0;
+    if (cudaDeviceGetLimit(&value, limit) == cudaSuccess) limits_.emplace_back(limit, value);
+  }
+  (void)cudaGetLastError();
+  must(prepare_dirty(shared_bytes()), "allowing shared memory");
   const std::string reason = nvml_.open(uuid_);
   if (!reason.empty()) std::fprintf(stderr, "gate-harness: nvml unavailable: %s\n", reason.c_str());
+}
+
+size_t Device::free_bytes() const {
+  size_t free = 0, total = 0;
+  must(cudaMemGetInfo(&free, &total), "reading the memory's size");
+  return free;
+}
+
+void Device::restore_limits() const {
+  for (const auto& [limit, value] : limits_) (void)cudaDeviceSetLimit(limit, value);
+  drop_persisting_lines();
+}
+
+void Device::drop_persisting_lines() const {
+  (void)cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+  (void)cudaCtxResetPersistingL2Cache();
+  (void)cudaGetLastError();  // a device without such lines says so
+}
+
+void Device::settle(double milliseconds) const {
+  const Stream stream;
+  DeviceMemory memory;
+  const size_t bytes = 2 * l2_bytes();
+  memory.allocate(bytes + 256);
+  must(cudaMemsetAsync(memory.get(), 0, bytes, stream.get()), "clearing memory");
+  uint32_t* sink = static_cast<uint32_t*>(memory.get()) + bytes / 4;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double, std::milli>(milliseconds);
+  while (std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 16; ++i) must(enqueue_read(static_cast<unsigned char*>(memory.get()), bytes, sink, stream.get()), "settling the device");
+    stream.wait("settling the device");
+  }
 }
 
 Json Device::describe() const {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "failure.h"
 #include "json.h"
@@ -20,7 +21,17 @@ class Device {
   void open();
 
   size_t l2_bytes() const { return static_cast<size_t>(properties_.l2CacheSize); }
+  int multiprocessors() const { return properties_.multiProcessorCount; }
+  size_t shared_bytes() const { return properties_.sharedMemPerBlockOptin; }
+  size_t free_bytes() const;
+  // restore_limits undoes what a kernel before changed about the device.
+  void restore_limits() const;
+  // drop_persisting_lines leaves no part of the L2 to anybody in particular.
+  void drop_persisting_lines() const;
   const Nvml& nvml() const { return nvml_; }
+  // settle keeps the device busy for a while, since the first work after a pause
+  // runs at other clocks than what follows.
+  void settle(double milliseconds) const;
   // describe is the device's entry in the config record. What NVML cannot tell is
   // "unavailable" where it is a name and null where it is a number.
   Json describe() const;
@@ -29,6 +40,7 @@ class Device {
   cudaDeviceProp properties_ = {};
   int driver_ = 0, runtime_ = 0;
   std::string uuid_;
+  std::vector<std::pair<cudaLimit, size_t>> limits_;
   Nvml nvml_;
 };
 
@@ -40,7 +52,9 @@ class DeviceMemory {
   DeviceMemory() = default;
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
-  ~DeviceMemory() { (void)cudaFree(pointer_); }
+  ~DeviceMemory() {
+    if (pointer_ != nullptr) (void)cudaFree(pointer_);
+  }
 
   void allocate(size_t bytes) { must(cudaMalloc(&pointer_, bytes), "allocating device memory"); }
   void* get() const { return pointer_; }

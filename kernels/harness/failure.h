@@ -10,15 +10,17 @@
 
 // A Failure is thrown inside a unit and becomes its error record.
 struct Failure {
-  std::string kind;  // load, symbol, unsupported, cuda, capture, empty_graph, output_changed, usage, op
+  // load, symbol, unsupported, cuda, capture, empty_graph, not_a_chain, output_changed,
+  // not_alone, unsteady, too_fast, forged, died, memory, usage, op, tool
+  std::string kind;
   std::string message;
   std::optional<int> code;          // a cudaError_t, where one is the cause
   std::optional<std::string> name;  // and its name
 
-  Failure(std::string kind, std::string message) : kind(std::move(kind)), message(std::move(message)) {}
-  Failure(std::string kind, std::string doing, cudaError_t error)
-      : kind(std::move(kind)),
-        message(std::move(doing) + ": " + cudaGetErrorString(error)),
+  Failure(std::string what, std::string text) : kind(std::move(what)), message(std::move(text)) {}
+  Failure(std::string what, const std::string& doing, cudaError_t error)
+      : kind(std::move(what)),
+        message(doing + ": " + cudaGetErrorString(error)),
         code(static_cast<int>(error)),
         name(cudaGetErrorName(error)) {}
 };

@@ -33,12 +33,15 @@ typedef struct gate_call {
   const int64_t* dims;
   const void* const* inputs;
   void* const* outputs;
+  void* workspace; /* device memory with arbitrary content, NULL without */
+  int64_t workspace_bytes;
 } gate_call;
 
 /* Enqueues one call on stream, and on no other stream; it does not wait, and
- * it allocates nothing. It is called eagerly and under stream capture, with
- * other pointers each time, so nothing may depend on how often it was called.
- * Every element of every output must be written. Inputs must not be.
+ * it allocates nothing. It is called once eagerly, on memory that holds no data
+ * yet, and then only under stream capture, with other pointers each time: what it
+ * enqueues is replayed later. Every element of every output must be written.
+ * Inputs must not be, but for those that the op declares `inout`.
  * Returns 0, a cudaError_t (cudaGetLastError() after the last launch, say), or
  * GATE_UNSUPPORTED. */
 int gate_run(const gate_call* call, struct CUstream_st* stream);
@@ -47,16 +50,31 @@ int gate_run(const gate_call* call, struct CUstream_st* stream);
  * capture: the place for cudaFuncSetAttribute. Returns as gate_run. */
 int gate_prepare(const gate_call* call);
 
+/* Optional, and read of references only, never of a kernel under test: where the
+ * last gate_run leaves output number `output`, for a library that allocates its
+ * results. NULL means that it is in call->outputs. */
+const void* gate_result(int32_t output);
+
 /* ---- What an op exports -------------------------------------------------- */
 
 /* Element types that the harness converts to double by itself. An op with
  * GATE_OPAQUE outputs brings its own to_double. */
-enum { GATE_F64 = 1, GATE_F32 = 2, GATE_F16 = 3, GATE_BF16 = 4, GATE_OPAQUE = 5 };
+enum {
+  GATE_F64 = 1,
+  GATE_F32 = 2,
+  GATE_F16 = 3,
+  GATE_BF16 = 4,
+  GATE_OPAQUE = 5,
+  GATE_I8 = 6,
+  GATE_U8 = 7,
+  GATE_I32 = 8,
+  GATE_I64 = 9 /* exact up to 2^53, as a double holds it */
+};
 
 /* A gate_tensor is one input or output: contiguous elements of one type. */
 typedef struct gate_tensor {
   const char* name;
-  int32_t dtype;                            /* GATE_F64 … GATE_OPAQUE */
+  int32_t dtype;                            /* GATE_F64 … GATE_I64 */
   int32_t element_bytes;                    /* size of one element */
   int64_t (*elements)(const int64_t* dims); /* how many; below 1: the dims are refused */
 } gate_tensor;

@@ -5,38 +5,63 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <vector>
 
 #include "contender.h"
 #include "device.h"
 
 // A CallGraph holds `calls` calls of one kernel, captured from a stream: call i
-// works on set (first + i) mod sets. A kernel that uses another stream, waits,
-// allocates or does nothing cannot be captured like that, and is a Failure.
+// works on set i mod sets. It is one chain of kernel, memset and memcpy nodes, the
+// same ones for each call; anything else is a Failure. Before the calls may come
+// nodes of the harness's own.
 class CallGraph {
  public:
-  CallGraph(const Contender& contender, const Problem& problem, const CallMemory& memory, int first, int calls,
-            const Stream& stream);
+  struct Shape {
+    int calls, sets;
+    bool programmatic;                // whether programmatic edges are allowed
+    int own_nodes = 0;                // of the harness, before the calls
+    std::function<void()> own = {};   // enqueues them
+  };
+
+  CallGraph(const Contender& contender, const Problem& problem, const CallMemory& memory, Shape shape, const Stream& stream);
   CallGraph(const CallGraph&) = delete;
   CallGraph& operator=(const CallGraph&) = delete;
   ~CallGraph();
 
+  int calls() const { return shape_.calls; }
+  int sets() const { return shape_.sets; }
   int kernel_nodes() const { return kernel_nodes_; }
   cudaError_t launch(const Stream& stream) const { return cudaGraphLaunch(executable_, stream.get()); }
 
- private:
-  void count_nodes(int calls);
+  // enable switches the nodes of those calls on for which on(call) holds, and all
+  // others off.
+  void enable(const std::function<bool(int)>& on);
 
+ private:
+  void capture(const Contender& contender, const Problem& problem, const CallMemory& memory, const Stream& stream);
+  void release();
+  void read_chain();
+  void hold_to_one_sequence();
+
+  Shape shape_;
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t executable_ = nullptr;
+  std::vector<cudaGraphNode_t> chain_;  // in order, without the harness's own
   int kernel_nodes_ = 0;
+};
+
+// A Reading is how long one replay took, by the device's events and by the host's
+// clock from its release to its end.
+struct Reading {
+  double device_ns, host_ns;
 };
 
 // A Stopwatch times one replay by two events. The stream is held while all three
 // are enqueued, so that no gap of the host's lies between the events.
 class Stopwatch {
  public:
-  // replay_ns runs the graph once and returns its duration in ns.
-  double replay_ns(const CallGraph& graph, const Stream& stream);
+  Reading replay(const CallGraph& graph, const Stream& stream);
 
  private:
   static void CUDART_CB hold(void* self);

@@ -6,7 +6,7 @@
 // standard output. README.md in this folder documents both sides. It is built
 // by one command in a folder that holds [Files]:
 //
-//	nvcc -x c++ -O2 -std=c++17 -I . *.cu -o gate-harness -ldl -lpthread
+//	nvcc -O2 -std=c++17 -arch=native -I . *.cu -o gate-harness -ldl -lpthread
 package harness
 
 import "embed"
@@ -14,7 +14,7 @@ import "embed"
 // Protocol names the command line and the JSON lines of the program. The
 // program repeats it in its first line; evidence of another protocol is not
 // comparable.
-const Protocol = "gate-harness/1"
+const Protocol = "gate-harness/2"
 
 // Files holds every source that the program is built from, gate.h included,
 // without folders.

@@ -25,6 +25,8 @@ class Json {
   Json& field(std::string_view key, double value) { return raw(key, number(value)); }
   Json& field(std::string_view key, const Json& value) { return raw(key, value.text()); }
   Json& null(std::string_view key) { return raw(key, "null"); }
+  // verbatim takes a value that is JSON already.
+  Json& verbatim(std::string_view key, const std::string& json) { return raw(key, json); }
 
   template <class T>
   Json& field(std::string_view key, const std::optional<T>& value) {
@@ -67,7 +69,7 @@ class Json {
         ++i;
         continue;
       }
-      const unsigned char c = s[i];
+      const unsigned char c = static_cast<unsigned char>(s[i]);
       if (c == '"' || c == '\\') {
         out += '\\';
         out += static_cast<char>(c);
@@ -85,7 +87,7 @@ class Json {
 
   // Bytes of the UTF-8 sequence that s begins with; 0 when there is none.
   static size_t sequence(std::string_view s) {
-    const unsigned char c = s[0];
+    const unsigned char c = static_cast<unsigned char>(s[0]);
     const size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
     if (length == 0 || length > s.size()) return 0;
     for (size_t i = 1; i < length; ++i)

@@ -1,75 +1,123 @@
-// gate-harness: loads an op and its contenders, runs what the command line asks
-// for, and reports it as JSON lines. README.md documents command line, records
-// and exit codes.
+// gate-harness: runs contenders of an op as the command line asks, and reports as
+// JSON lines. The program that is started is the runner: it knows the op, the
+// references and what is asked for. It starts itself again as the worker, which
+// loads the contenders and knows none of that. README.md documents command line,
+// records and exit codes.
+
+#include <sys/prctl.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <memory>
 
+#include "beating.h"
+#include "serve.h"
 #include "units.h"
 
 namespace {
 
-constexpr char kProtocol[] = "gate-harness/1";
+constexpr char kProtocol[] = "gate-harness/2";
 enum Exit { kAllRan = 0, kErrors = 1, kUsage = 2 };
 
-// A Session holds what was loaded, since every run may use it again.
+// A Session is the runner's side of all runs.
 class Session {
  public:
-  Session(const Options& options, const Device& device, RecordStream& records)
-      : options_(options), device_(device), records_(records), op_(options.op_path) {
-    for (const CaseSpec& spec : options.cases) problems_.push_back(op_.problem(spec));
-    for (const KernelSpec& kernel : options.kernels) contenders_.emplace_back(kernel.id, kernel.path);
+  Session(const Options& options, const Op& op, Worker& worker, RecordStream& records)
+      : options_(options), op_(op), worker_(worker), records_(records), data_(op_, options) {
+    for (const CaseSpec& spec : options.cases) problems_.push_back(op_.problem(spec, options));
+  }
+
+  // get_ready chooses and reads the inputs of all runs.
+  void get_ready() {
+    if (options_.mode == Mode::profile) return;
+    for (const Run& run : options_.runs) preload(job(run));
   }
 
   // run_all does every run in the order given. It stops at the first error that
   // the context cannot recover from: nothing after it would mean anything.
   void run_all() {
+    if (options_.settle_ms > 0) (void)worker_.ask(Request::settle, Message().put(options_.settle_ms));
     for (const Run& run : options_.runs)
-      if (!run_one(run) && context_lost()) return;
+      if (!run_one(run) && worker_.lost()) return;
   }
 
  private:
+  Job job(const Run& run) {
+    return {options_, op_, data_, worker_, options_.kernels[run.kernel], problems_[run.case_index], records_};
+  }
+
   bool run_one(const Run& run) {
-    const KernelSpec& kernel = options_.kernels[run.kernel];
-    const Problem& problem = problems_[run.case_index];
+    const Job one = job(run);
     try {
-      const Job job{options_, device_, op_, contenders_[run.kernel], kernel.id, problem, records_};
       switch (options_.mode) {
-        case Mode::check: check(job); break;
-        case Mode::time: measure(job); break;
-        case Mode::profile: profile(job); break;
-        case Mode::device: break;
+        case Mode::check: check(one); break;
+        case Mode::time: measure(one); break;
+        case Mode::profile: profile(one); break;
+        case Mode::device:
+        case Mode::prepare: break;
       }
       return true;
     } catch (const Failure& failure) {
-      records_.error(kernel.id, problem.name, failure);
+      records_.error(one.kernel.id, one.problem.name, failure);
     } catch (const std::exception& e) {
-      records_.error(kernel.id, problem.name, Failure("op", e.what()));
+      records_.error(one.kernel.id, one.problem.name, Failure("op", e.what()));
     }
     return false;
   }
 
   const Options& options_;
-  const Device& device_;
+  const Op& op_;
+  Worker& worker_;
   RecordStream& records_;
-  Op op_;
+  Data data_;
   std::vector<Problem> problems_;
-  std::vector<Contender> contenders_;
 };
 
+// What a session needs, made while the device starts.
+struct Setup {
+  Op op;
+  Session session;
+
+  Setup(const Options& options, Worker& worker, RecordStream& records) : op(options.op_path), session(options, op, worker, records) {
+    session.get_ready();
+  }
+};
+
+void prepare(const Options& options, RecordStream& records) {
+  const Op op(options.op_path);
+  const Data data(op, options);
+  const Beating beating(records);
+  for (const CaseSpec& spec : options.cases) data.prepare(op.problem(spec, options));
+}
+
 // run does what was asked for; the first record is sent as soon as the device is
-// known, or known to be unusable.
+// known, or known to be unusable. The inputs are read while the device starts.
 int run(const std::vector<std::string>& args, RecordStream& records) {
   Json config = Json().field("protocol", kProtocol);
   bool announced = false;
   try {
     const Options options = parse(args);
     config.field("mode", mode_name(options.mode)).field("seed", options.seed);
-    Device device;
-    device.open();
-    records.config(config.field("device", device.describe()));
+    if (options.mode == Mode::prepare) {
+      records.config(config.null("device"));
+      announced = true;
+      prepare(options, records);
+      return kAllRan;
+    }
+    Worker worker(records);
+    worker.begin(Request::open);
+    std::optional<Failure> unready;
+    std::unique_ptr<Setup> setup;
+    try {
+      if (options.mode != Mode::device) setup = std::make_unique<Setup>(options, worker, records);
+    } catch (const Failure& failure) {
+      unready = failure;  // told after the device's answer, which comes first
+    }
+    records.config(config.verbatim("device", worker.finish().text()));
     announced = true;
-    if (options.mode != Mode::device) Session(options, device, records).run_all();
+    if (unready) throw *unready;
+    if (setup != nullptr) setup->session.run_all();
   } catch (const Failure& failure) {
     if (!announced) records.config(config.null("device"));
     std::fprintf(stderr, "gate-harness: %s\n", failure.message.c_str());
@@ -79,14 +127,27 @@ int run(const std::vector<std::string>& args, RecordStream& records) {
   return records.errors() == 0 ? kAllRan : kErrors;
 }
 
+// What was asked for is nobody's business but the runner's: not of a kernel, which
+// could look it up in /proc. The arguments are erased, and the memory of the
+// runner cannot be read by processes of this user.
+void hide(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) std::memset(argv[i], 0, std::strlen(argv[i]));
+  (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string(argv[1]) == "worker") {
+    // Exit handlers and destructors of the contenders are not ours to run: one that
+    // crashes would turn a finished unit into a failure.
+    std::_Exit(serve(std::atoi(argv[2]), std::atoi(argv[3])));
+  }
   RecordStream records;
   if (!records.take_stdout()) return kErrors;
-  const int code = run({argv + 1, argv + argc}, records);
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  hide(argc, argv);
+  const int code = run(args, records);
   records.end();
-  // Exit handlers and destructors of the contenders are not ours to run: one that
-  // crashes would turn a finished stream into a failure.
   std::_Exit(code);
 }

@@ -1,181 +1,148 @@
 // Latency. N calls are captured into a graph, rotating over several sets of
 // inputs, and the graph's replay is timed; nothing is subtracted. Warm: the sets
-// stay in the L2. Cold: more than twice the L2 passes between two uses of a set,
-// over several graphs if need be.
+// stay in the L2. Cold: the L2 is filled with other lines before each batch, and
+// every call has a set of its own. What was timed is what is judged: its outputs
+// are compared with the reference, which this process alone knows.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <memory>
+#include <numeric>
 
-#include "graph.h"
+#include "judge.h"
 #include "units.h"
 
 namespace {
 
-constexpr int kDistinctSets = 4;  // sets with data of their own; others are copies
-constexpr int kMaxWarmCalls = 4096, kMaxColdCalls = 64, kMaxColdSets = 16384;
-constexpr unsigned char kPoison = 0xFF;
-constexpr double kMinCallNs = 100;  // below any kernel: keeps N finite
-
 using Clock = std::chrono::steady_clock;
 
-// A Plan is how one regime is measured: graphs · calls is a multiple of sets, so
-// replaying all graphs in turn walks through the sets without a jump.
-struct Plan {
-  int sets, calls, graphs;
+// How much slower calls on fresh data may be than the batches, each set being used
+// once: above it, a batch does not do what its calls do by themselves.
+constexpr double kFreshRatio = 1.3;
+// What an event may read more than the host's clock, and the host's clock more than
+// the event in the closest batch.
+constexpr double kEventSlackNs = 20000, kHostSlackNs = 300000, kHostShare = 0.5;
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+void want_right(const Job& job, const Golden& golden, const unsigned char* outputs, const std::string& where) {
+  const std::vector<std::string> why = distance(job.op, job.options, job.problem, golden, outputs).reasons(job.options.tolerance);
+  if (!why.empty()) throw Failure("wrong_when_timed", "the timed calls gave a wrong result " + where + ": " + why[0]);
+}
+
+void want_unchanged(const Findings& found) {
+  if (found.inputs > 0) throw Failure("output_changed", "an input was written while calls were timed");
+  if (found.before + found.after > 0) throw Failure("output_changed", "memory beside a tensor was written while calls were timed");
+  if (found.others > 0) throw Failure("output_changed", "batches on the same inputs gave other results");
+}
+
+// The events must agree with the clocks of this process and of the worker, as far
+// as these can tell.
+void want_plausible(const std::vector<double>& batches_ns, const std::vector<double>& host_ns, int calls, double wall_ns, double warmup_ns) {
+  double sum = warmup_ns, closest = INFINITY, shortest = INFINITY;
+  for (size_t i = 0; i < batches_ns.size(); ++i) {
+    const double batch = batches_ns[i] * calls;
+    sum += batch;
+    if (i < host_ns.size() && batch > host_ns[i] + kEventSlackNs)
+      throw Failure("clocks", "a batch took longer by the device's events than by the host's clock");
+    if (i < host_ns.size()) closest = std::min(closest, host_ns[i] - batch);
+    shortest = std::min(shortest, batch);
+  }
+  if (sum > wall_ns) throw Failure("too_fast", "the times came sooner than warm-up and batches take");
+  if (closest > kHostSlackNs + kHostShare * shortest)
+    throw Failure("clocks", "all batches took far longer by the host's clock than by the device's events");
+}
+
+// One regime, timed on four images. The record is sent when all else is known.
+struct Timed {
+  Regime regime;
+  std::vector<double> batches_ns;
+  Json record;
 };
 
-Plan plan_warm(double call_ns, double batch_us) {
-  const double wanted = std::min<double>(kMaxWarmCalls, std::ceil(batch_us * 1e3 / call_ns));
-  const int rounds = std::max(1, static_cast<int>(std::ceil(wanted / kDistinctSets)));
-  return {kDistinctSets, rounds * kDistinctSets, 1};
+std::vector<const Golden*> ordinary(const Job& job, int first, int count) {
+  std::vector<const Golden*> images;
+  for (int slot = first; slot < first + count; ++slot) images.push_back(&job.data.golden(job.problem, 0, slot));
+  return images;
 }
 
-Plan plan_cold(double call_ns, double batch_us, size_t call_bytes, size_t l2_bytes) {
-  const size_t between = 2 * l2_bytes / call_bytes + 1;  // calls that pass more than 2 × L2
-  if (between >= kMaxColdSets) throw Failure("unsupported", "the case is too small to be measured cold");
-  const int least = static_cast<int>(between) + 1;
-  const int calls = static_cast<int>(std::min<double>(kMaxColdCalls, std::ceil(batch_us * 1e3 / call_ns)));
-  const int graphs = (least + calls - 1) / calls;
-  return {graphs * calls, calls, graphs};
-}
-
-uint64_t padding_seed(const Options& options, Regime regime) {
-  return options.seed * 2 + (regime == Regime::cold ? 1 : 0);
-}
-
-// What the eager calls found out: their outputs on each distinct set, against
-// which every later output is held, and the time of a call.
-struct Probe {
-  std::vector<std::vector<Bytes>> inputs;
-  std::vector<std::vector<Bytes>> outputs;
-  double call_ns = 0;
-};
-
-// The fastest of three replays of that many calls, in ns per call.
-double estimate_ns(const Job& job, const CallMemory& memory, int calls, const Stream& stream, Stopwatch& watch) {
-  const CallGraph graph(job.contender, job.problem, memory, 0, calls, stream);
-  double fastest = INFINITY;
-  for (int i = 0; i < 3; ++i) fastest = std::min(fastest, watch.replay_ns(graph, stream));
-  return std::max(kMinCallNs, fastest / calls);
-}
-
-Probe probe(const Job& job, const Stream& stream, Stopwatch& watch) {
-  Probe found;
-  CallMemory memory(job.problem, kDistinctSets, std::nullopt, stream);
-  for (int set = 0; set < kDistinctSets; ++set) {
-    found.inputs.push_back(job.op.inputs(job.problem, 0, job.options.seed + set));
-    memory.upload_inputs(set, found.inputs[set]);
-  }
-  memory.poison_outputs(kPoison);
-  job.contender.prepare(job.problem, memory);
-  for (int set = 0; set < kDistinctSets; ++set) job.contender.run(job.problem, memory, set, stream.get());
-  stream.wait("running the kernel");
-  must(cudaDeviceSynchronize(), "waiting for the device");
-  for (int set = 0; set < kDistinctSets; ++set) found.outputs.push_back(memory.download_outputs(set));
-
-  // Once with few calls, which is quick for a slow kernel, and once more with as
-  // many as a batch will have, so that the cost of a replay is spread as it will be.
-  found.call_ns = estimate_ns(job, memory, kDistinctSets, stream, watch);
-  const int calls = plan_warm(found.call_ns, job.options.batch_us).calls;
-  if (calls > kDistinctSets) found.call_ns = estimate_ns(job, memory, calls, stream, watch);
-  return found;
-}
-
-// An Experiment is one regime of one job, ready to be replayed.
-class Experiment {
- public:
-  Experiment(const Job& job, Regime regime, const Plan& plan, const Probe& probe, const Stream& stream, Stopwatch& watch)
-      : plan_(plan),
-        probe_(probe),
-        stream_(stream),
-        watch_(watch),
-        memory_(job.problem, plan.sets,
-                job.options.pad ? std::optional<uint64_t>(padding_seed(job.options, regime)) : std::nullopt, stream) {
-    for (int set = 0; set < plan.sets; ++set) {
-      if (set < kDistinctSets) memory_.upload_inputs(set, probe.inputs[set]);
-      else memory_.copy_inputs(set % kDistinctSets, set);
-    }
-    for (int i = 0; i < plan.graphs; ++i)
-      graphs_.push_back(std::make_unique<CallGraph>(job.contender, job.problem, memory_, i * plan.calls, plan.calls, stream));
-    memory_.poison_outputs(kPoison);
-  }
-
-  int kernel_nodes() const { return graphs_[0]->kernel_nodes(); }
-
-  // Replays the next graph in turn; ns per call, to the picosecond, which is far
-  // below what an event resolves.
-  double replay() {
-    const double ns = watch_.replay_ns(*graphs_[next_++ % graphs_.size()], stream_);
-    return std::round(ns / plan_.calls * 1e3) / 1e3;
-  }
-
-  // Compares the outputs of all calls replayed so far with the eager ones.
-  void verify_replayed() const { verify(static_cast<int>(std::min<size_t>(plan_.sets, next_ * plan_.calls))); }
-
-  // Once more from poisoned outputs: what was timed computes the result itself,
-  // it does not live on one that an earlier replay left.
-  void verify_again() {
-    memory_.poison_outputs(kPoison);
-    for (const auto& graph : graphs_) must(graph->launch(stream_), "launching a graph");
-    stream_.wait("replaying once more");
-    verify(plan_.sets);
-  }
-
- private:
-  void verify(int sets) const {
-    for (int set = 0; set < sets; ++set)
-      if (memory_.download_outputs(set) != probe_.outputs[set % kDistinctSets])
-        throw Failure("output_changed", "replayed calls gave other results than eager ones, first in set " + std::to_string(set));
-  }
-
-  const Plan plan_;
-  const Probe& probe_;
-  const Stream& stream_;
-  Stopwatch& watch_;
-  CallMemory memory_;
-  std::vector<std::unique_ptr<CallGraph>> graphs_;
-  size_t next_ = 0;
-};
-
-void warm_up(Experiment& experiment, double milliseconds) {
+Timed time_regime(const Job& job, Regime regime, const Staged& staged) {
+  const Options& o = job.options;
+  const std::vector<const Golden*> images = ordinary(job, 0, kMostImages);
+  load(job, images);
   const auto begin = Clock::now();
-  while (std::chrono::duration<double, std::milli>(Clock::now() - begin).count() < milliseconds) experiment.replay();
+  Message answer = job.worker.ask(Request::time, Message().put(regime).put(o.warmup_ms).put(o.warmup_batches).put(o.batches));
+  const double wall_ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+  Timed timed{regime, answer.list<double>(), job.record()};
+  const std::vector<double> host_ns = answer.list<double>(), sm_mhz = answer.list<double>();
+  const std::string before = answer.text(), after = answer.text();
+  want_plausible(timed.batches_ns, host_ns, staged.plan.calls, wall_ns, o.warmup_ms * 1e6);
+  want_unchanged(findings(answer));
+  const unsigned char* outputs = job.worker.shared(0);
+  for (size_t i = 0; i < images.size() && static_cast<int>(i) < staged.plan.sets; ++i)
+    want_right(job, *images[i], outputs + i * job.problem.all_outputs(), std::string("in ") + regime_name(regime) + " batches");
+  if (job.problem.repeatable)
+    for (int k = 0; k < 2; ++k) all_alone(job, regime, static_cast<int>(std::random_device{}() % static_cast<unsigned>(staged.plan.sets)));
+  timed.record.field("regime", regime_name(regime)).field("calls", staged.plan.calls).field("kernel_nodes", staged.kernel_nodes);
+  timed.record.field("sets", staged.plan.sets).field("batches_ns", timed.batches_ns).field("sm_mhz", sm_mhz);
+  timed.record.verbatim("before", before).verbatim("after", after);
+  return timed;
 }
 
-void measure_regime(const Job& job, Regime regime, const Probe& probe, const Stream& stream, Stopwatch& watch) {
-  const Options& options = job.options;
-  const Plan plan = regime == Regime::warm
-                        ? plan_warm(probe.call_ns, options.batch_us)
-                        : plan_cold(probe.call_ns, options.batch_us, job.problem.call_bytes(), job.device.l2_bytes());
-  Experiment experiment(job, regime, plan, probe, stream, watch);
+// One replay of each timed graph, only the first call on each set, on inputs that
+// the kernel has not seen; ns per call.
+double fresh(const Job& job, Regime regime, const Golden& golden, const std::string& where) {
+  Message answer = job.worker.ask(Request::fresh, Message().put(regime));
+  want_right(job, golden, job.worker.shared(0), where);
+  return answer.get<double>();
+}
 
-  // The state is read between the two parts of the warm-up, since reading takes
-  // time in which the device is idle.
-  warm_up(experiment, options.warmup_ms);
-  const Json before = job.device.nvml().sample();
-  for (int i = 0; i < options.warmup_batches; ++i) experiment.replay();
-  std::vector<double> batches;
-  for (int i = 0; i < options.batches; ++i) batches.push_back(experiment.replay());
-  const Json after = job.device.nvml().sample();
-  experiment.verify_replayed();
-  experiment.verify_again();
+void want_same_on_fresh_data(const Job& job, std::vector<Timed>& all) {
+  std::vector<double> fastest(all.size(), INFINITY);
+  for (int slot = kMostImages; slot < kMostImages + 2; ++slot) {
+    const Golden& golden = job.data.golden(job.problem, 0, slot);
+    load(job, {&golden});
+    for (size_t i = 0; i < all.size(); ++i) fastest[i] = std::min(fastest[i], fresh(job, all[i].regime, golden, "on fresh inputs"));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const double ratio = fastest[i] / median(all[i].batches_ns);
+    all[i].record.field("fresh_ns", std::round(fastest[i] * 1e3) / 1e3);
+    if (!(ratio <= kFreshRatio))
+      throw Failure("unsteady", std::string(regime_name(all[i].regime)) + " calls on fresh inputs take " + std::to_string(ratio) + " times as long as in the batches");
+  }
+}
 
-  Json record = job.record();
-  record.field("regime", regime_name(regime)).field("calls", plan.calls).field("kernel_nodes", experiment.kernel_nodes());
-  record.field("sets", plan.sets).field("batches_ns", batches).field("before", before).field("after", after);
-  job.records.time(record);
+// Two classes chosen at random, besides the ordinary one.
+void want_right_on_other_classes(const Job& job, const std::vector<Timed>& all) {
+  std::vector<int> others(static_cast<size_t>(job.op.classes() - 1));
+  std::iota(others.begin(), others.end(), 1);
+  std::shuffle(others.begin(), others.end(), std::mt19937(std::random_device{}()));
+  for (size_t k = 0; k < std::min<size_t>(2, others.size()); ++k) {
+    const Golden& golden = job.data.golden(job.problem, others[k], 0);
+    load(job, {&golden});
+    for (const Timed& timed : all) (void)fresh(job, timed.regime, golden, "on inputs of class " + job.op.class_name(others[k]));
+  }
 }
 
 }  // namespace
 
 void measure(const Job& job) {
-  const Stream stream;
-  Stopwatch watch;
-  std::optional<Probe> found;
+  std::optional<Stages> stages;
+  std::vector<Timed> all;
   for (Regime regime : job.options.regimes) {
     job.records.begin(job.record().field("regime", regime_name(regime)));
-    if (!found) found = probe(job, stream, watch);
-    measure_regime(job, regime, *found, stream, watch);
+    if (!stages) stages = set_up(job);
+    const Staged& staged = (*stages)[regime];
+    if (staged.plan.calls == 0) {
+      job.records.absent(job.record().field("regime", regime_name(regime)).field("reason", staged.plan.absent));
+      continue;
+    }
+    all.push_back(time_regime(job, regime, staged));
   }
+  want_same_on_fresh_data(job, all);
+  want_right_on_other_classes(job, all);
+  for (const Timed& timed : all) job.records.time(timed.record);
 }

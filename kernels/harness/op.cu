@@ -1,5 +1,6 @@
 #include "op.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -28,6 +29,13 @@ double bfloat_to_double(uint16_t bits) {
   return value;
 }
 
+template <class T>
+double integer(const unsigned char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<double>(value);
+}
+
 double read_element(int dtype, const unsigned char* at) {
   uint16_t bits;
   float single;
@@ -36,14 +44,22 @@ double read_element(int dtype, const unsigned char* at) {
     case GATE_F16: std::memcpy(&bits, at, 2); return half_to_double(bits);
     case GATE_BF16: std::memcpy(&bits, at, 2); return bfloat_to_double(bits);
     case GATE_F32: std::memcpy(&single, at, 4); return single;
+    case GATE_I8: return static_cast<signed char>(*at);
+    case GATE_U8: return *at;
+    case GATE_I32: return integer<int32_t>(at);
+    case GATE_I64: return integer<int64_t>(at);
     default: std::memcpy(&value, at, 8); return value;
   }
 }
 
 int dtype_bytes(int dtype) {
   switch (dtype) {
-    case GATE_F64: return 8;
-    case GATE_F32: return 4;
+    case GATE_F64:
+    case GATE_I64: return 8;
+    case GATE_F32:
+    case GATE_I32: return 4;
+    case GATE_I8:
+    case GATE_U8: return 1;
     case GATE_F16:
     case GATE_BF16: return 2;
   }
@@ -56,7 +72,7 @@ void validate_tensors(const gate_tensor* tensors, int count, const char* what, b
     const gate_tensor& t = tensors[i];
     const std::string where = std::string(what) + " number " + std::to_string(i);
     if (t.elements == nullptr || t.name == nullptr) refuse(where + " lacks a name or its size");
-    if (t.dtype < GATE_F64 || t.dtype > GATE_OPAQUE) refuse(where + " has an unknown type");
+    if (t.dtype < GATE_F64 || t.dtype > GATE_I64) refuse(where + " has an unknown type");
     if (t.element_bytes < 1 || t.element_bytes > 64) refuse(where + " has no element size");
     if (t.dtype != GATE_OPAQUE && t.element_bytes != dtype_bytes(t.dtype)) refuse(where + " has the wrong element size");
     if (t.dtype == GATE_OPAQUE && need_conversion) refuse(where + " is opaque and the op has no to_double");
@@ -64,13 +80,6 @@ void validate_tensors(const gate_tensor* tensors, int count, const char* what, b
 }
 
 }  // namespace
-
-size_t Problem::call_bytes() const {
-  size_t sum = 0;
-  for (size_t bytes : input_bytes) sum += bytes;
-  for (size_t bytes : output_bytes) sum += bytes;
-  return sum;
-}
 
 Op::Op(const std::string& path) {
   void* library = open_library(path);
@@ -99,7 +108,13 @@ std::vector<size_t> Op::sizes(const Problem& problem, const gate_tensor* tensors
   return bytes;
 }
 
-Problem Op::problem(const CaseSpec& spec) const {
+int Op::input_named(const std::string& name) const {
+  for (int i = 0; i < op_->num_inputs; ++i)
+    if (op_->inputs[i].name == name) return i;
+  return -1;
+}
+
+Problem Op::problem(const CaseSpec& spec, const Options& options) const {
   Problem problem;
   problem.name = spec.name;
   for (int i = 0; i < op_->num_dims; ++i) {
@@ -110,46 +125,60 @@ Problem Op::problem(const CaseSpec& spec) const {
   if (spec.dims.size() != problem.dims.size()) throw Failure("usage", "case " + spec.name + " has a dim that the op lacks");
   problem.input_bytes = sizes(problem, op_->inputs, op_->num_inputs);
   problem.output_bytes = sizes(problem, op_->outputs, op_->num_outputs);
+  problem.held_in.assign(problem.output_bytes.size(), -1);
+  for (const std::string& name : options.inout) {
+    size_t output = 0;
+    while (output < problem.held_in.size() && name != op_->outputs[output].name) ++output;
+    const int input = input_named(name);
+    if (input < 0 || output == problem.held_in.size() || problem.input_bytes[static_cast<size_t>(input)] != problem.output_bytes[output])
+      throw Failure("usage", "--inout: " + name + " is not an input and an output of the op, of one size");
+    problem.held_in[output] = input;
+  }
+  problem.alignment = options.alignment;
+  problem.workspace_bytes = options.workspace_bytes;
+  problem.repeatable = !options.varies;
   return problem;
 }
 
-std::vector<Bytes> Op::inputs(const Problem& problem, int input_class, uint64_t seed) const {
-  std::vector<Bytes> buffers;
+Bytes Op::inputs(const Problem& problem, int input_class, uint64_t seed) const {
+  Bytes image(problem.all_inputs());
+  std::vector<Bytes> buffers;  // each aligned as an allocation is
   std::vector<void*> pointers;
   for (size_t bytes : problem.input_bytes) buffers.emplace_back(bytes);
   for (Bytes& buffer : buffers) pointers.push_back(buffer.data());
   if (op_->fill(problem.dims.data(), input_class, seed, pointers.data()) != 0)
     refuse("fill failed for class " + class_name(input_class));
-  return buffers;
+  unsigned char* to = image.data();
+  for (const Bytes& buffer : buffers) to = std::copy(buffer.begin(), buffer.end(), to);
+  return image;
 }
 
-const Golden& Op::golden(const Problem& problem, int input_class, uint64_t seed) {
-  const auto [entry, fresh] = golden_.try_emplace({problem.name, input_class});
-  Golden& golden = entry->second;
-  if (!fresh) return golden;
-  golden.inputs = inputs(problem, input_class, seed);
+std::vector<std::vector<double>> Op::reference(const Problem& problem, const Bytes& image) const {
+  std::vector<Bytes> buffers;
   std::vector<const void*> in;
+  std::vector<std::vector<double>> outputs;
   std::vector<double*> out;
-  for (const Bytes& buffer : golden.inputs) in.push_back(buffer.data());
-  for (size_t i = 0; i < problem.output_bytes.size(); ++i)
-    golden.outputs.emplace_back(problem.output_bytes[i] / element_bytes(static_cast<int>(i)), NAN);
-  for (std::vector<double>& values : golden.outputs) out.push_back(values.data());
-  if (op_->reference(problem.dims.data(), in.data(), out.data()) != 0) {
-    golden_.erase(entry);
-    refuse("reference failed for class " + class_name(input_class));
+  const unsigned char* from = image.data();
+  for (size_t bytes : problem.input_bytes) {
+    buffers.emplace_back(from, from + bytes);
+    from += bytes;
   }
-  return golden;
+  for (const Bytes& buffer : buffers) in.push_back(buffer.data());
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i)
+    outputs.emplace_back(problem.output_bytes[i] / element_bytes(static_cast<int>(i)), NAN);
+  for (std::vector<double>& values : outputs) out.push_back(values.data());
+  if (op_->reference(problem.dims.data(), in.data(), out.data()) != 0) refuse("reference failed");
+  return outputs;
 }
 
-std::vector<double> Op::to_double(int output, const Bytes& elements) const {
+std::vector<double> Op::to_double(int output, const unsigned char* elements, size_t bytes) const {
   const gate_tensor& tensor = op_->outputs[output];
-  const size_t width = element_bytes(output), count = elements.size() / width;
+  const size_t width = element_bytes(output), count = bytes / width;
   std::vector<double> values(count, NAN);
   if (tensor.dtype == GATE_OPAQUE) {
-    if (op_->to_double(output, elements.data(), static_cast<int64_t>(count), values.data()) != 0)
-      refuse("to_double failed");
+    if (op_->to_double(output, elements, static_cast<int64_t>(count), values.data()) != 0) refuse("to_double failed");
     return values;
   }
-  for (size_t i = 0; i < count; ++i) values[i] = read_element(tensor.dtype, elements.data() + i * width);
+  for (size_t i = 0; i < count; ++i) values[i] = read_element(tensor.dtype, elements + i * width);
   return values;
 }

@@ -2,32 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gate.h"
 #include "options.h"
-
-using Bytes = std::vector<unsigned char>;
-
-// A Problem is one case of the op: dims in the op's order and tensor sizes.
-struct Problem {
-  std::string name;
-  std::vector<int64_t> dims;
-  std::vector<size_t> input_bytes;
-  std::vector<size_t> output_bytes;
-
-  // All tensors of one call, in bytes.
-  size_t call_bytes() const;
-};
-
-// Golden data: the inputs of one class and what the op makes of them.
-struct Golden {
-  std::vector<Bytes> inputs;
-  std::vector<std::vector<double>> outputs;
-};
+#include "problem.h"
 
 // An Op wraps the description that a shared object exports. Whatever it refuses
 // or returns is a Failure of kind op, load or symbol.
@@ -35,21 +15,25 @@ class Op {
  public:
   explicit Op(const std::string& path);
 
-  Problem problem(const CaseSpec& spec) const;
+  // problem is one case of the op, with what the options declare about tensors.
+  Problem problem(const CaseSpec& spec, const Options& options) const;
   int classes() const { return op_->num_classes; }
   std::string class_name(int input_class) const { return op_->classes[input_class]; }
 
-  std::vector<Bytes> inputs(const Problem& problem, int input_class, uint64_t seed) const;
-  // golden computes inputs and reference once per problem and class.
-  const Golden& golden(const Problem& problem, int input_class, uint64_t seed);
+  // inputs fills one image: the inputs, one after the other.
+  Bytes inputs(const Problem& problem, int input_class, uint64_t seed) const;
+  // reference computes the exact outputs of an image.
+  std::vector<std::vector<double>> reference(const Problem& problem, const Bytes& image) const;
   // to_double converts one output as the device left it.
-  std::vector<double> to_double(int output, const Bytes& elements) const;
+  std::vector<double> to_double(int output, const unsigned char* elements, size_t bytes) const;
   size_t element_bytes(int output) const { return static_cast<size_t>(op_->outputs[output].element_bytes); }
+  std::string output_name(int output) const { return op_->outputs[output].name; }
 
  private:
   void validate() const;
   std::vector<size_t> sizes(const Problem& problem, const gate_tensor* tensors, int count) const;
 
+  int input_named(const std::string& name) const;
+
   const gate_op* op_;
-  std::map<std::pair<std::string, int>, Golden> golden_;
 };

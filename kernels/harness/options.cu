@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <random>
 #include <set>
 
 #include "failure.h"
@@ -58,12 +59,24 @@ Run parse_run(const Options& o, const std::string& text) {
           find(o.cases, [](const CaseSpec& c) { return c.name; }, case_name)};
 }
 
-double parse_tolerance(const std::string& text) {
-  const auto [metric, value] = cut("--tolerance", text, text.find('='));
-  if (metric != "relative_error") usage("--tolerance: " + metric + " is not relative_error");
-  const double tolerance = number<double>("--tolerance", value, 0, 1);
-  if (tolerance == 0) usage("--tolerance: relative_error must be above 0");
+Tolerance parse_tolerance(const std::string& text) {
+  Tolerance tolerance;
+  for (const std::string& part : split(text, ',')) {
+    const auto [metric, value] = cut("--tolerance", part, part.find('='));
+    const double most = metric == "max_abs_error" ? 1e300 : 1;
+    const double limit = number<double>("--tolerance", value, 0, most);
+    if (limit == 0) usage("--tolerance: " + metric + " must be above 0");
+    if (metric == "relative_error") tolerance.relative_error = limit;
+    else if (metric == "max_abs_error") tolerance.max_abs_error = limit;
+    else if (metric == "between_runs") tolerance.between_runs = limit;
+    else usage("--tolerance: " + metric + " is none of relative_error, max_abs_error and between_runs");
+  }
   return tolerance;
+}
+
+void parse_calls(Options& o, const std::string& text) {
+  const auto [unit, value] = cut("--calls", text, text.rfind('='));
+  if (!o.calls.emplace(unit, number<int>("--calls", value, 1, 4096)).second) usage("--calls: " + unit + " is given twice");
 }
 
 std::vector<Regime> parse_regimes(const std::string& text) {
@@ -78,9 +91,9 @@ std::vector<Regime> parse_regimes(const std::string& text) {
 }
 
 Mode parse_mode(const std::string& text) {
-  for (Mode mode : {Mode::device, Mode::check, Mode::time, Mode::profile})
+  for (Mode mode : {Mode::device, Mode::prepare, Mode::check, Mode::time, Mode::profile})
     if (text == mode_name(mode)) return mode;
-  usage("want device, check, time or profile, got " + text);
+  usage("want device, prepare, check, time or profile, got " + text);
 }
 
 // What a mode needs to have been given.
@@ -93,9 +106,15 @@ void validate(const Options& o) {
     if (!names.insert(k.id).second) usage("--kernel: two are named " + k.id);
   if (o.mode == Mode::device) return;
   if (o.op_path.empty()) usage("want --op");
+  if (o.mode == Mode::prepare) {
+    if (o.data.empty() || o.cases.empty()) usage("prepare wants --data and at least one --case");
+    return;
+  }
   if (o.runs.empty()) usage("want at least one --run");
   if (o.mode == Mode::profile && o.runs.size() != 1) usage("profile wants exactly one --run");
-  if (o.mode == Mode::check && o.tolerance == 0) usage("check wants --tolerance relative_error=X");
+  if (o.mode == Mode::profile) return;
+  if (o.tolerance.relative_error == 0 && o.tolerance.max_abs_error == 0 && o.exact.empty())
+    usage(std::string(mode_name(o.mode)) + " wants --tolerance relative_error=X");
 }
 
 constexpr double kMaxMicroseconds = 1e7, kMaxMilliseconds = 1e5;
@@ -117,6 +136,14 @@ bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, c
   if (flag == "--batch-us") return o.batch_us = number<double>(flag, value, 1, kMaxMicroseconds), true;
   if (flag == "--warmup-ms") return o.warmup_ms = number<double>(flag, value, 0, kMaxMilliseconds), true;
   if (flag == "--warmup-batches") return o.warmup_batches = number<int>(flag, value, 1, 10000), true;
+  if (flag == "--exact") return o.exact.push_back(value), true;
+  if (flag == "--inout") return o.inout.push_back(value), true;
+  if (flag == "--pdl") return o.pdl.push_back(value), true;
+  if (flag == "--calls") return parse_calls(o, value), true;
+  if (flag == "--alignment") return o.alignment = number<size_t>(flag, value, 1, 256), true;
+  if (flag == "--workspace") return o.workspace_bytes = number<size_t>(flag, value, 0, size_t{1} << 36), true;
+  if (flag == "--data") return o.data = value, true;
+  if (flag == "--settle-ms") return o.settle_ms = number<double>(flag, value, 0, kMaxMilliseconds), true;
   if (flag == "--regimes") return o.regimes = parse_regimes(value), true;
   return false;
 }
@@ -126,6 +153,7 @@ bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, c
 const char* mode_name(Mode mode) {
   switch (mode) {
     case Mode::device: return "device";
+    case Mode::prepare: return "prepare";
     case Mode::check: return "check";
     case Mode::time: return "time";
     case Mode::profile: return "profile";
@@ -136,21 +164,25 @@ const char* mode_name(Mode mode) {
 const char* regime_name(Regime regime) { return regime == Regime::warm ? "warm" : "cold"; }
 
 Options parse(const std::vector<std::string>& args) {
-  if (args.empty()) usage("want device, check, time or profile");
+  if (args.empty()) usage("want device, prepare, check, time or profile");
   Options o;
   o.mode = parse_mode(args[0]);
-  const std::set<std::string> repeatable = {"--case", "--kernel", "--run"};
+  const std::set<std::string> repeatable = {"--case", "--kernel", "--run", "--exact", "--inout", "--pdl", "--calls"};
   std::set<std::string> seen;
   std::vector<std::string> runs;  // resolved last, so that flags may come in any order
   for (size_t i = 1; i < args.size(); ++i) {
     const std::string& flag = args[i];
     if (!seen.insert(flag).second && repeatable.count(flag) == 0) usage(flag + " is given twice");
-    if (flag == "--pad") {
-      o.pad = true;
+    if (flag == "--varies") {
+      o.varies = true;
       continue;
     }
     if (i + 1 == args.size()) usage("unknown flag or missing value: " + flag);
     if (!take(o, runs, flag, args[++i])) usage("unknown flag: " + flag);
+  }
+  if (seen.count("--seed") == 0) {
+    std::random_device device;
+    o.seed = (uint64_t{device()} << 32) | device();
   }
   for (const std::string& run : runs) o.runs.push_back(parse_run(o, run));
   validate(o);

@@ -24,8 +24,14 @@ struct KernelSpec {
   std::string path;
 };
 
-enum class Mode { device, check, time, profile };
-enum class Regime { warm, cold };
+enum class Mode { device, prepare, check, time, profile };
+enum class Regime : int { warm, cold };
+
+// The largest errors that pass; 0 where none was given.
+struct Tolerance {
+  double relative_error = 0, max_abs_error = 0;
+  double between_runs = 0;  // relative; of an op whose results vary
+};
 
 struct Options {
   Mode mode = Mode::device;
@@ -33,14 +39,21 @@ struct Options {
   std::vector<CaseSpec> cases;
   std::vector<KernelSpec> kernels;
   std::vector<Run> runs;
-  uint64_t seed = 1;
-  double tolerance = 0;  // the largest relative error that passes; 0: none given
+  uint64_t seed = 0;      // drawn where it is not given
+  Tolerance tolerance;
+  std::vector<std::string> exact;    // outputs that are compared exactly
+  std::vector<std::string> inout;    // inputs that are outputs as well
+  std::vector<std::string> pdl;      // kernels that may launch programmatically
+  std::map<std::string, int> calls;  // of a batch, by KERNEL@CASE/REGIME
+  size_t alignment = 256, workspace_bytes = 0;
+  bool varies = false;   // two runs may differ
+  std::string data;      // folder with inputs and references
+  double settle_ms = 0;  // work that is thrown away, before the first unit
   int batches = 8;
   double batch_us = 200;
   double warmup_ms = 20;
   int warmup_batches = 3;
   std::vector<Regime> regimes = {Regime::warm, Regime::cold};
-  bool pad = false;  // random distances between allocations, from the seed
 };
 
 const char* mode_name(Mode mode);

@@ -11,6 +11,7 @@ bool RecordStream::take_stdout() {
 }
 
 void RecordStream::send(const char* type, const Json& body, int* count) {
+  const std::lock_guard lock(writing_);
   const std::string line = Json().field(type, body).text() + "\n";
   for (size_t sent = 0; sent < line.size();) {
     const ssize_t n = write(fd_, line.data() + sent, line.size() - sent);
@@ -32,5 +33,5 @@ void RecordStream::error(const std::string& kernel, const std::string& case_name
 void RecordStream::end() {
   Json counts;
   counts.field("begin", begins_).field("check", checks_).field("time", times_);
-  send("end", counts.field("profile", profiles_).field("error", errors_), nullptr);
+  send("end", counts.field("profile", profiles_).field("absent", absents_).field("error", errors_), nullptr);
 }

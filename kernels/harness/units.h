@@ -2,25 +2,53 @@
 // record, sends one record per finished unit, and throws a Failure otherwise.
 #pragma once
 
-#include "contender.h"
-#include "device.h"
+#include "data.h"
 #include "op.h"
 #include "options.h"
+#include "stage.h"
 #include "stream.h"
+#include "worker.h"
 
 // A Job is one kernel on one case.
 struct Job {
   const Options& options;
-  const Device& device;
-  Op& op;
-  Contender& contender;
-  const std::string& kernel;  // its id
+  const Op& op;
+  Data& data;
+  Worker& worker;
+  const KernelSpec& kernel;
   const Problem& problem;
   RecordStream& records;
 
   // A record that names the job's kernel and case.
-  Json record() const { return Json().field("kernel", kernel).field("case", problem.name); }
+  Json record() const { return Json().field("kernel", kernel.id).field("case", problem.name); }
 };
+
+// What became of a stage in one regime.
+struct Staged {
+  Plan plan;
+  int kernel_nodes = 0;
+};
+
+// set_up lets the worker load the kernel and capture its graphs.
+struct Stages {
+  Staged regimes[2];
+
+  const Staged& operator[](Regime regime) const { return regimes[regime == Regime::warm ? 0 : 1]; }
+  // Where results are checked.
+  Regime checked() const { return regimes[0].plan.calls > 0 ? Regime::warm : Regime::cold; }
+};
+Stages set_up(const Job& job);
+
+// load sends inputs; set i gets image i mod images.
+void load(const Job& job, const std::vector<const Golden*>& images);
+Findings findings(Message& answer);
+// all_alone switches the calls on one set off, and refuses what was written there
+// all the same. Outputs must be right, and of the images loaded last.
+void all_alone(const Job& job, Regime regime, int set);
+
+
+// preload chooses the inputs of a job, and computes what is in no file.
+void preload(const Job& job);
 
 // check compares the kernel with the reference on every input class.
 void check(const Job& job);

@@ -1,0 +1,170 @@
+#include "data.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "failure.h"
+
+namespace {
+
+constexpr int kOrdinarySeeds = 32, kOtherSeeds = 4, kLeastSeeds = 8;
+constexpr size_t kPoolBytes = size_t{1} << 30;
+
+uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+// A digest against damage, not against an adversary: who can write into the
+// folder can write a digest as well.
+uint64_t digest(const std::string& bytes) {
+  uint64_t lanes[4] = {1, 2, 3, 4};
+  size_t i = 0;
+  for (; i + 32 <= bytes.size(); i += 32)
+    for (size_t lane = 0; lane < 4; ++lane) {
+      uint64_t word;
+      std::memcpy(&word, bytes.data() + i + 8 * lane, 8);
+      lanes[lane] = (lanes[lane] ^ word) * 0x9FB21C651E98DF25u;
+      lanes[lane] ^= lanes[lane] >> 29;
+    }
+  uint64_t sum = mix(bytes.size());
+  for (uint64_t lane : lanes) sum = mix(sum ^ lane);
+  for (; i < bytes.size(); ++i) sum = mix(sum ^ static_cast<unsigned char>(bytes[i]));
+  return sum;
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream all;
+  all << in.rdbuf();
+  return in ? all.str() : "";
+}
+
+// A file is the digest of the rest, then the rest.
+bool read_file(const std::string& path, size_t want, std::string& bytes) {
+  std::ifstream in(path, std::ios::binary);
+  uint64_t sum = 0;
+  bytes.resize(want);
+  if (!in.read(reinterpret_cast<char*>(&sum), sizeof sum) || !in.read(bytes.data(), static_cast<std::streamsize>(want))) return false;
+  return in.peek() == std::ifstream::traits_type::eof() && digest(bytes) == sum;
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  const std::string part = path + ".part";
+  const uint64_t sum = digest(bytes);
+  std::ofstream out(part, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&sum), sizeof sum).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush() || std::rename(part.c_str(), path.c_str()) != 0) throw Failure("tool", "writing " + path + " failed");
+}
+
+size_t result_bytes(const Op& op, const Problem& problem) {
+  size_t all = 0;
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i) all += problem.output_bytes[i] / op.element_bytes(static_cast<int>(i)) * sizeof(double);
+  return all;
+}
+
+}  // namespace
+
+Data::Data(const Op& op, const Options& options) : op_(op), folder_(options.data), salt_(options.seed), choice_(mix(options.seed)) {
+  if (folder_.empty()) return;
+  const std::string path = folder_ + "/salt";
+  if (options.mode == Mode::prepare && access(path.c_str(), F_OK) != 0) write_file(path, std::to_string(options.seed));
+  std::istringstream text(slurp(path).erase(0, sizeof(uint64_t)));
+  text >> salt_;
+}
+
+int Data::pool(const Problem& problem, int input_class) const {
+  const size_t fitting = kPoolBytes / (problem.all_inputs() + result_bytes(op_, problem));
+  if (input_class == 0) return static_cast<int>(std::clamp<size_t>(fitting, kLeastSeeds, kOrdinarySeeds));
+  return static_cast<int>(std::clamp<size_t>(fitting / static_cast<size_t>(op_.classes()), 1, kOtherSeeds));
+}
+
+uint64_t Data::seed(int input_class, int index) const {
+  return mix(salt_ + mix(static_cast<uint64_t>(input_class) * 1000003u + static_cast<uint64_t>(index)));
+}
+
+std::string Data::file(const Problem& problem, int input_class, int index, const char* what) const {
+  return folder_ + "/" + problem.name + "." + std::to_string(input_class) + "." + std::to_string(index) + "." + what;
+}
+
+Golden Data::compute(const Problem& problem, int input_class, int index) const {
+  Golden golden;
+  golden.seed = seed(input_class, index);
+  golden.inputs = op_.inputs(problem, input_class, golden.seed);
+  golden.outputs = op_.reference(problem, golden.inputs);
+  return golden;
+}
+
+bool Data::read(const Problem& problem, int input_class, int index, Golden& golden) const {
+  std::string inputs, results;
+  if (folder_.empty() || !read_file(file(problem, input_class, index, "inputs"), problem.all_inputs(), inputs) ||
+      !read_file(file(problem, input_class, index, "results"), result_bytes(op_, problem), results))
+    return false;
+  golden.seed = seed(input_class, index);
+  golden.inputs.assign(inputs.begin(), inputs.end());
+  const char* from = results.data();
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i) {
+    std::vector<double> values(problem.output_bytes[i] / op_.element_bytes(static_cast<int>(i)));
+    std::memcpy(values.data(), from, values.size() * sizeof(double));
+    from += values.size() * sizeof(double);
+    golden.outputs.push_back(std::move(values));
+  }
+  return true;
+}
+
+void Data::write(const Problem& problem, int input_class, int index) const {
+  Golden there;
+  if (read(problem, input_class, index, there)) return;
+  const Golden golden = compute(problem, input_class, index);
+  std::string results;
+  for (const std::vector<double>& values : golden.outputs)
+    results.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  write_file(file(problem, input_class, index, "inputs"), std::string(golden.inputs.begin(), golden.inputs.end()));
+  write_file(file(problem, input_class, index, "results"), results);
+}
+
+void Data::prepare(const Problem& problem) const {
+  std::vector<std::pair<int, int>> wanted;
+  for (int input_class = 0; input_class < op_.classes(); ++input_class)
+    for (int i = 0; i < pool(problem, input_class); ++i) wanted.emplace_back(input_class, i);
+  std::atomic<size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::string why;
+  const auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < wanted.size() && !failed;) {
+      try {
+        write(problem, wanted[i].first, wanted[i].second);
+      } catch (const Failure& failure) {
+        if (!failed.exchange(true)) why = failure.message;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  if (failed) throw Failure("op", why);
+}
+
+const Golden& Data::golden(const Problem& problem, int input_class, int slot) {
+  const auto [entry, fresh] = chosen_.try_emplace({problem.name, input_class, slot});
+  Golden& golden = entry->second;
+  if (!fresh) return golden;
+  const uint64_t size = static_cast<uint64_t>(pool(problem, input_class));
+  const int index = static_cast<int>((mix(choice_ + static_cast<uint64_t>(input_class)) + static_cast<uint64_t>(slot)) % size);
+  try {
+    if (!read(problem, input_class, index, golden)) golden = compute(problem, input_class, index);
+  } catch (...) {
+    chosen_.erase(entry);
+    throw;
+  }
+  return golden;
+}

@@ -1,0 +1,45 @@
+// data.h: inputs and their exact results, from a pool of seeds.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "op.h"
+
+// Golden data: the inputs of one class, and what the op makes of them.
+struct Golden {
+  Bytes inputs;
+  std::vector<std::vector<double>> outputs;
+  uint64_t seed = 0;
+};
+
+// Data chooses inputs at random from a pool: at least 32 seeds of the ordinary
+// class, fewer of the others, fewer of large cases. Where the options name a
+// folder, inputs and results are read from it, and computed where a file is
+// missing or is not what was written. Only `prepare` writes there.
+class Data {
+ public:
+  Data(const Op& op, const Options& options);
+
+  // golden is what this process uses of a class in a slot; slots below the pool's
+  // size hold different seeds.
+  const Golden& golden(const Problem& problem, int input_class, int slot);
+  // prepare writes the pool of a case into the folder, and skips what is there.
+  void prepare(const Problem& problem) const;
+
+ private:
+  int pool(const Problem& problem, int input_class) const;
+  uint64_t seed(int input_class, int index) const;
+  std::string file(const Problem& problem, int input_class, int index, const char* what) const;
+  bool read(const Problem& problem, int input_class, int index, Golden& golden) const;
+  void write(const Problem& problem, int input_class, int index) const;
+  Golden compute(const Problem& problem, int input_class, int index) const;
+
+  const Op& op_;
+  const std::string folder_;
+  uint64_t salt_;         // makes the pool's seeds; of the folder, where there is one
+  const uint64_t choice_; // of this process
+  std::map<std::tuple<std::string, int, int>, Golden> chosen_;
+};

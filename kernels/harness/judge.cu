@@ -1,0 +1,95 @@
+#include "judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace {
+
+enum class Kind { finite, nan, plus, minus };
+
+Kind kind_of(double x) { return std::isfinite(x) ? Kind::finite : std::isnan(x) ? Kind::nan : x > 0 ? Kind::plus : Kind::minus; }
+
+// An Error sums up one output.
+struct Error {
+  double difference = 0, reference = 0;  // sums of squares
+  double worst = -1;
+  uint64_t worst_index = 0, nonfinite = 0, mismatched = 0;
+
+  void add(double value, double exact, uint64_t index) {
+    const Kind kind = kind_of(exact);
+    if (kind_of(value) != kind) {
+      if (nonfinite++ == 0) worst_index = index;
+      return;
+    }
+    if (kind != Kind::finite) return;
+    if (value != exact) ++mismatched;
+    const double error = std::fabs(value - exact);
+    difference += error * error;
+    reference += exact * exact;
+    if (!(error <= worst)) {
+      worst = error;
+      if (nonfinite == 0) worst_index = index;
+    }
+  }
+  double relative() const { return difference == 0 ? 0 : std::sqrt(difference / reference); }
+};
+
+std::string format(const char* text, double a, double b) {
+  char line[128];
+  std::snprintf(line, sizeof line, text, a, b);
+  return line;
+}
+
+bool is_exact(const Options& options, const std::string& name) {
+  return std::find(options.exact.begin(), options.exact.end(), name) != options.exact.end();
+}
+
+}  // namespace
+
+Distance distance(const Op& op, const Options& options, const Problem& problem, const Golden& golden, const unsigned char* outputs) {
+  Distance found;
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i) {
+    const int output = static_cast<int>(i);
+    const std::vector<double> values = op.to_double(output, outputs, problem.output_bytes[i]);
+    const std::vector<double>& exact = golden.outputs[i];
+    Error error;
+    for (size_t j = 0; j < values.size(); ++j) error.add(values[j], exact[j], found.elements + j);
+    found.nonfinite += error.nonfinite;
+    if (is_exact(options, op.output_name(output))) found.mismatched += error.mismatched;
+    else found.relative_error = std::max(found.relative_error, error.relative());
+    if (error.nonfinite > 0 || error.worst > found.max_abs_error) found.max_abs_index = error.worst_index;
+    found.max_abs_error = std::max(found.max_abs_error, error.worst);
+    found.elements += values.size();
+    outputs += problem.output_bytes[i];
+  }
+  if (found.nonfinite > 0) found.relative_error = found.max_abs_error = NAN;
+  return found;
+}
+
+std::vector<std::string> Distance::reasons(const Tolerance& tolerance) const {
+  std::vector<std::string> why;
+  const std::string of_elements = " of " + std::to_string(elements) + " elements ";
+  if (nonfinite > 0) why.push_back(std::to_string(nonfinite) + of_elements + "are not finite where the reference is, or finite where it is not, or not finite in another way");
+  if (mismatched > 0) why.push_back(std::to_string(mismatched) + of_elements + "differ from the exact result");
+  if (nonfinite > 0) return why;
+  if (tolerance.relative_error > 0 && !(relative_error <= tolerance.relative_error))
+    why.push_back(format("relative error %.3g is above %.3g", relative_error, tolerance.relative_error));
+  if (tolerance.max_abs_error > 0 && !(max_abs_error <= tolerance.max_abs_error))
+    why.push_back(format("an element is off by %.3g, more than %.3g", max_abs_error, tolerance.max_abs_error));
+  return why;
+}
+
+double relative_change(const Op& op, const Problem& problem, const unsigned char* a, const unsigned char* b) {
+  double most = 0;
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i) {
+    const std::vector<double> first = op.to_double(static_cast<int>(i), a, problem.output_bytes[i]);
+    const std::vector<double> second = op.to_double(static_cast<int>(i), b, problem.output_bytes[i]);
+    Error error;
+    for (size_t j = 0; j < first.size(); ++j) error.add(second[j], first[j], j);
+    most = std::max(most, error.nonfinite > 0 ? INFINITY : error.relative());
+    a += problem.output_bytes[i];
+    b += problem.output_bytes[i];
+  }
+  return most;
+}

@@ -1,0 +1,60 @@
+#include "units.h"
+
+#include <algorithm>
+
+#include "beating.h"
+
+Stages set_up(const Job& job) {
+  const Options& o = job.options;
+  const auto given = [&](const char* regime) {
+    const auto calls = o.calls.find(job.kernel.id + "@" + job.problem.name + "/" + regime);
+    return calls == o.calls.end() ? 0 : calls->second;
+  };
+  const bool programmatic = std::find(o.pdl.begin(), o.pdl.end(), job.kernel.id) != o.pdl.end();
+  StageOrder order{job.problem, std::random_device{}(), o.batch_us, {given("warm"), given("cold")}, programmatic};
+  Message message;
+  message.put(job.kernel.id).put(job.kernel.path);
+  order.put(message);
+  Message answer = job.worker.ask(Request::stage, message);
+  Stages stages;
+  for (Staged& staged : stages.regimes) {
+    staged.plan.calls = answer.get<int>();
+    staged.plan.sets = answer.get<int>();
+    staged.plan.absent = answer.text();
+    staged.kernel_nodes = answer.get<int>();
+  }
+  return stages;
+}
+
+void load(const Job& job, const std::vector<const Golden*>& images) {
+  const size_t bytes = job.problem.all_inputs();
+  unsigned char* to = job.worker.shared(std::max(images.size() * bytes, kMostImages * job.problem.all_outputs()));
+  for (const Golden* golden : images) to = std::copy(golden->inputs.begin(), golden->inputs.end(), to);
+  (void)job.worker.ask(Request::load, Message().put(static_cast<int>(images.size())));
+}
+
+Findings findings(Message& answer) {
+  Findings found;
+  found.inputs = answer.get<uint64_t>();
+  found.before = answer.get<uint64_t>();
+  found.after = answer.get<uint64_t>();
+  found.others = answer.get<uint64_t>();
+  return found;
+}
+
+void all_alone(const Job& job, Regime regime, int set) {
+  Message answer = job.worker.ask(Request::skip, Message().put(regime).put(set));
+  const Findings found = findings(answer);
+  if (found.after > 0)
+    throw Failure("not_alone", "with the calls on set " + std::to_string(set) + " switched off, its outputs were written all the same: other calls do its work");
+  if (found.others > 0)
+    throw Failure("not_alone", "with the calls on set " + std::to_string(set) + " switched off, others gave other results: they live on its work");
+}
+
+void preload(const Job& job) {
+  const Beating beating(job.records);
+  for (int slot = 0; slot < kMostImages + 2; ++slot)
+    if (job.options.mode == Mode::time || slot == 0) (void)job.data.golden(job.problem, 0, slot);
+  if (job.options.mode == Mode::check)
+    for (int input_class = 1; input_class < job.op.classes(); ++input_class) (void)job.data.golden(job.problem, input_class, 0);
+}
