@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,7 +77,7 @@ func (s *fakeStream) send(kind string, body map[string]any) {
 
 func (s *fakeStream) end(lie bool) {
 	counts := map[string]any{}
-	for _, kind := range []string{"begin", "check", "time", "profile", "error"} {
+	for _, kind := range []string{"begin", "check", "time", "profile", "absent", "error"} {
 		counts[kind] = s.sent[kind]
 	}
 	if lie {
@@ -95,7 +96,7 @@ func fakeHarness(args []string) int {
 	}
 	flags := map[string][]string{}
 	for i := 1; i < len(args); i++ {
-		if args[i] == "--pad" {
+		if args[i] == "--varies" {
 			continue
 		}
 		flags[args[i]] = append(flags[args[i]], args[i+1])
@@ -106,7 +107,19 @@ func fakeHarness(args []string) int {
 		seed = s[0]
 	}
 	s := &fakeStream{sent: map[string]int{}}
-	s.send("config", map[string]any{"protocol": "gate-harness/1", "mode": args[0], "seed": json.Number(seed), "device": map[string]string{"name": os.Getenv("FAKE_GPU_NAME")}})
+	s.send("config", map[string]any{"protocol": "gate-harness/2", "mode": args[0], "seed": json.Number(seed), "device": map[string]string{"name": os.Getenv("FAKE_GPU_NAME")}})
+	if args[0] == "prepare" {
+		name, dims, _ := strings.Cut(flags["--case"][0], "=")
+		for i, d := range strings.Split(dims, ",") {
+			_, size, _ := strings.Cut(d, ":")
+			name += []string{"-", "x"}[min(i, 1)] + size
+		}
+		if err := os.Mkdir(filepath.Join(flags["--data"][0], name), 0o755); err != nil {
+			return failed(err)
+		}
+		s.end(false)
+		return 0
+	}
 	if args[0] == "device" {
 		if os.Getenv("FAKE_DEVICE") == "dead" {
 			s.send("error", map[string]any{"kernel": nil, "case": nil, "kind": "cuda", "code": 46, "name": "cudaErrorDevicesUnavailable", "message": "creating a context: the device is busy"})

@@ -1,20 +1,20 @@
 #include "data.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "failure.h"
 
 namespace {
 
-constexpr int kOrdinarySeeds = 32, kOtherSeeds = 4, kLeastSeeds = 8;
+constexpr int kOrdinarySeeds = 32, kOtherSeeds = 2, kLeastSeeds = 8;
 constexpr size_t kPoolBytes = size_t{1} << 30;
 
 uint64_t mix(uint64_t x) {
@@ -42,13 +42,6 @@ uint64_t digest(const std::string& bytes) {
   return sum;
 }
 
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream all;
-  all << in.rdbuf();
-  return in ? all.str() : "";
-}
-
 // A file is the digest of the rest, then the rest.
 bool read_file(const std::string& path, size_t want, std::string& bytes) {
   std::ifstream in(path, std::ios::binary);
@@ -74,12 +67,13 @@ size_t result_bytes(const Op& op, const Problem& problem) {
 
 }  // namespace
 
-Data::Data(const Op& op, const Options& options) : op_(op), folder_(options.data), salt_(options.seed), choice_(mix(options.seed)) {
-  if (folder_.empty()) return;
-  const std::string path = folder_ + "/salt";
-  if (options.mode == Mode::prepare && access(path.c_str(), F_OK) != 0) write_file(path, std::to_string(options.seed));
-  std::istringstream text(slurp(path).erase(0, sizeof(uint64_t)));
-  text >> salt_;
+Data::Data(const Op& op, const Options& options) : op_(op), folder_(options.data), salt_(options.seed), choice_(mix(options.seed)) {}
+
+// mission-1x8x512x64: a case that gets other dims gets another folder.
+std::string Data::folder(const Problem& problem) const {
+  std::string name = folder_ + "/" + problem.name;
+  for (size_t i = 0; i < problem.dims.size(); ++i) name += (i == 0 ? "-" : "x") + std::to_string(problem.dims[i]);
+  return name;
 }
 
 int Data::pool(const Problem& problem, int input_class) const {
@@ -88,17 +82,18 @@ int Data::pool(const Problem& problem, int input_class) const {
   return static_cast<int>(std::clamp<size_t>(fitting / static_cast<size_t>(op_.classes()), 1, kOtherSeeds));
 }
 
-uint64_t Data::seed(int input_class, int index) const {
-  return mix(salt_ + mix(static_cast<uint64_t>(input_class) * 1000003u + static_cast<uint64_t>(index)));
+uint64_t Data::seed(const Problem& problem, int input_class, int index) const {
+  const auto salt = salts_.find(problem.name);
+  return mix((salt == salts_.end() ? salt_ : salt->second) + mix(static_cast<uint64_t>(input_class) * 1000003u + static_cast<uint64_t>(index)));
 }
 
 std::string Data::file(const Problem& problem, int input_class, int index, const char* what) const {
-  return folder_ + "/" + problem.name + "." + std::to_string(input_class) + "." + std::to_string(index) + "." + what;
+  return folder(problem) + "/" + std::to_string(input_class) + "." + std::to_string(index) + "." + what;
 }
 
 Golden Data::compute(const Problem& problem, int input_class, int index) const {
   Golden golden;
-  golden.seed = seed(input_class, index);
+  golden.seed = seed(problem, input_class, index);
   golden.inputs = op_.inputs(problem, input_class, golden.seed);
   golden.outputs = op_.reference(problem, golden.inputs);
   return golden;
@@ -109,7 +104,7 @@ bool Data::read(const Problem& problem, int input_class, int index, Golden& gold
   if (folder_.empty() || !read_file(file(problem, input_class, index, "inputs"), problem.all_inputs(), inputs) ||
       !read_file(file(problem, input_class, index, "results"), result_bytes(op_, problem), results))
     return false;
-  golden.seed = seed(input_class, index);
+  golden.seed = seed(problem, input_class, index);
   golden.inputs.assign(inputs.begin(), inputs.end());
   const char* from = results.data();
   for (size_t i = 0; i < problem.output_bytes.size(); ++i) {
@@ -132,7 +127,10 @@ void Data::write(const Problem& problem, int input_class, int index) const {
   write_file(file(problem, input_class, index, "results"), results);
 }
 
-void Data::prepare(const Problem& problem) const {
+void Data::prepare(const Problem& problem) {
+  if (mkdir(folder(problem).c_str(), 0755) != 0 && errno != EEXIST) throw Failure("tool", "making the folder " + folder(problem) + " failed");
+  if (!read_salt(problem)) write_file(folder(problem) + "/salt", std::string(reinterpret_cast<const char*>(&salt_), sizeof salt_));
+  if (!read_salt(problem)) throw Failure("tool", "what was written to " + folder(problem) + " cannot be read");
   std::vector<std::pair<int, int>> wanted;
   for (int input_class = 0; input_class < op_.classes(); ++input_class)
     for (int i = 0; i < pool(problem, input_class); ++i) wanted.emplace_back(input_class, i);
@@ -154,7 +152,17 @@ void Data::prepare(const Problem& problem) const {
   if (failed) throw Failure("op", why);
 }
 
+// read_salt reads what the seeds of a case's folder follow from.
+bool Data::read_salt(const Problem& problem) {
+  if (folder_.empty() || salts_.count(problem.name) != 0) return !folder_.empty();
+  std::string bytes;
+  if (!read_file(folder(problem) + "/salt", sizeof(uint64_t), bytes)) return false;
+  std::memcpy(&salts_[problem.name], bytes.data(), sizeof(uint64_t));
+  return true;
+}
+
 const Golden& Data::golden(const Problem& problem, int input_class, int slot) {
+  (void)read_salt(problem);
   const auto [entry, fresh] = chosen_.try_emplace({problem.name, input_class, slot});
   Golden& golden = entry->second;
   if (!fresh) return golden;

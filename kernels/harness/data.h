@@ -17,8 +17,9 @@ struct Golden {
 
 // Data chooses inputs at random from a pool: at least 32 seeds of the ordinary
 // class, fewer of the others, fewer of large cases. Where the options name a
-// folder, inputs and results are read from it, and computed where a file is
-// missing or is not what was written. Only `prepare` writes there.
+// folder, inputs and results are read from it, a folder for each case, and
+// computed where a file is missing or is not what was written. Only `prepare`
+// writes there.
 class Data {
  public:
   Data(const Op& op, const Options& options);
@@ -27,19 +28,22 @@ class Data {
   // size hold different seeds.
   const Golden& golden(const Problem& problem, int input_class, int slot);
   // prepare writes the pool of a case into the folder, and skips what is there.
-  void prepare(const Problem& problem) const;
+  void prepare(const Problem& problem);
 
  private:
   int pool(const Problem& problem, int input_class) const;
-  uint64_t seed(int input_class, int index) const;
+  uint64_t seed(const Problem& problem, int input_class, int index) const;
+  std::string folder(const Problem& problem) const;
   std::string file(const Problem& problem, int input_class, int index, const char* what) const;
+  bool read_salt(const Problem& problem);
   bool read(const Problem& problem, int input_class, int index, Golden& golden) const;
   void write(const Problem& problem, int input_class, int index) const;
   Golden compute(const Problem& problem, int input_class, int index) const;
 
   const Op& op_;
   const std::string folder_;
-  uint64_t salt_;         // makes the pool's seeds; of the folder, where there is one
-  const uint64_t choice_; // of this process
+  const uint64_t salt_;    // makes the seeds of a pool that is in no folder
+  const uint64_t choice_;  // of this process
+  std::map<std::string, uint64_t> salts_;  // by case
   std::map<std::tuple<std::string, int, int>, Golden> chosen_;
 };

@@ -67,14 +67,22 @@ __global__ void slow_copy(const unsigned char* from, unsigned char* to, size_t b
   for (size_t i = first_index(); i < bytes; i += stride()) to[i] = from[i];
 }
 
+__device__ uint32_t read_word(const uint32_t* at, size_t i) {
+#ifndef __CUDACC__
+  if (i % 32 == 0) standin::touch(at + i);
+#endif
+  return at[i];
+}
+
 __global__ void read_memory(const uint32_t* at, size_t words, uint32_t* sink) {
   uint32_t sum = 0;
-  for (size_t i = first_index(); i < words; i += stride()) {
-#ifndef __CUDACC__
-    if (i % 32 == 0) standin::touch(at + i);
-#endif
-    sum ^= at[i];
-  }
+  for (size_t i = first_index(); i < words; i += stride()) sum ^= read_word(at, i);
+  if (sum == 0x5eed5eedu) *sink = sum;
+}
+
+__global__ void read_everywhere(const uint32_t* at, size_t words, uint32_t* sink) {
+  uint32_t sum = 0;
+  for (size_t i = threadIdx.x; i < words; i += blockDim.x) sum ^= read_word(at, i);
   if (sum == 0x5eed5eedu) *sink = sum;
 }
 
@@ -144,6 +152,10 @@ cudaError_t enqueue_slow_copy(const unsigned char* from, unsigned char* to, size
 
 cudaError_t enqueue_read(const unsigned char* at, size_t bytes, uint32_t* sink, cudaStream_t stream) {
   return launch(read_memory, blocks_for(bytes / 4), 0, stream, reinterpret_cast<const uint32_t*>(at), bytes / 4, sink);
+}
+
+cudaError_t enqueue_read_everywhere(const unsigned char* at, size_t bytes, int multiprocessors, uint32_t* sink, cudaStream_t stream) {
+  return launch(read_everywhere, static_cast<unsigned>(multiprocessors), 0, stream, reinterpret_cast<const uint32_t*>(at), bytes / 4, sink);
 }
 
 cudaError_t prepare_dirty(size_t shared_bytes) {

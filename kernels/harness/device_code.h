@@ -33,6 +33,9 @@ cudaError_t enqueue_count_unlike(const unsigned char* at, size_t bytes, Pattern 
 cudaError_t enqueue_slow_copy(const unsigned char* from, unsigned char* to, size_t bytes, uint64_t wait_ns, cudaStream_t stream);
 // Reads memory, so that other lines leave the L2 and none has to be written back.
 cudaError_t enqueue_read(const unsigned char* at, size_t bytes, uint32_t* sink, cudaStream_t stream);
+// Reads memory from every multiprocessor, so that it lies in the L2 wherever a
+// kernel reads it from.
+cudaError_t enqueue_read_everywhere(const unsigned char* at, size_t bytes, int multiprocessors, uint32_t* sink, cudaStream_t stream);
 // Leaves garbage in shared memory and registers of every multiprocessor.
 cudaError_t enqueue_dirty(uint32_t seed, int multiprocessors, size_t shared_bytes, uint32_t* sink, cudaStream_t stream);
 cudaError_t prepare_dirty(size_t shared_bytes);

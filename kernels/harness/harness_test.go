@@ -129,7 +129,7 @@ func compile(nvcc, program string) error {
 	if err := os.CopyFS(sources, Files); err != nil {
 		return err
 	}
-	args := []string{"-x", "c++", "-O2", "-std=c++17", "-I", sources}
+	args := []string{"-O2", "-std=c++17", "-arch=sm_90", "-I", sources}
 	units, err := filepath.Glob(filepath.Join(sources, "*.cu"))
 	if err != nil || len(units) == 0 {
 		return fmt.Errorf("%d sources: %w", len(units), err)
@@ -198,7 +198,7 @@ func TestProgramUsage(t *testing.T) {
 		args []string
 		want string // a part of the message
 	}{
-		{"nothing", nil, "want device, check, time or profile"},
+		{"nothing", nil, "want device, prepare, check, time or profile"},
 		{"unknown mode", []string{"bench"}, "got bench"},
 		{"unknown flag", []string{"device", "--fast", "1"}, "unknown flag: --fast"},
 		{"no value", []string{"device", "--seed"}, "--seed"},
@@ -213,7 +213,9 @@ func TestProgramUsage(t *testing.T) {
 		{"no tolerance", slices.Concat([]string{"check", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m"}), "check wants --tolerance"},
 		{"zero tolerance", []string{"check", "--tolerance", "relative_error=0"}, "must be above 0"},
 		{"nan tolerance", []string{"check", "--tolerance", "relative_error=nan"}, "nan is not a number in range"},
-		{"other metric", []string{"check", "--tolerance", "abs=1"}, "abs is not relative_error"},
+		{"other metric", []string{"check", "--tolerance", "abs=1"}, "abs is none of relative_error, max_abs_error and between_runs"},
+		{"negative error", []string{"check", "--tolerance", "max_abs_error=-1"}, "-1 is not a number in range"},
+		{"nothing to prepare", []string{"prepare", "--op", "op.so"}, "prepare wants --data"},
 		{"unknown case", slices.Concat(check, shape, kernel, []string{"--run", "k@n"}), "nothing is named n"},
 		{"unknown kernel", slices.Concat(check, shape, kernel, []string{"--run", "j@m"}), "nothing is named j"},
 		{"case twice", slices.Concat(check, shape, shape, kernel, []string{"--run", "k@m"}), "two are named m"},

@@ -86,7 +86,7 @@ struct Setup {
 
 void prepare(const Options& options, RecordStream& records) {
   const Op op(options.op_path);
-  const Data data(op, options);
+  Data data(op, options);
   const Beating beating(records);
   for (const CaseSpec& spec : options.cases) data.prepare(op.problem(spec, options));
 }

@@ -80,9 +80,9 @@ void CallMemory::poison_workspace(Pattern pattern) {
     must(enqueue_pattern(workspace(), problem_.workspace_bytes, pattern, stream_.get()), "poisoning the workspace");
 }
 
-void CallMemory::read_inputs(int set, uint32_t* sink) const {
+void CallMemory::read_inputs(int set, int multiprocessors, uint32_t* sink) const {
   for (size_t i = 0; i < problem_.input_bytes.size(); ++i)
-    must(enqueue_read(inputs(set)[i], problem_.input_bytes[i], sink, stream_.get()), "reading inputs");
+    must(enqueue_read_everywhere(inputs(set)[i], problem_.input_bytes[i], multiprocessors, sink, stream_.get()), "reading inputs");
 }
 
 void CallMemory::copy_outputs(int set, unsigned char* to) const {

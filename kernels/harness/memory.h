@@ -33,7 +33,7 @@ class CallMemory {
   void poison_inputs(Pattern pattern, int set);
   void poison_outputs(Pattern pattern, int set);    // but for those that lie in an input
   void poison_workspace(Pattern pattern);
-  void read_inputs(int set, uint32_t* sink) const;  // into the L2
+  void read_inputs(int set, int multiprocessors, uint32_t* sink) const;  // into the L2
   void copy_outputs(int set, unsigned char* to) const;
   // Counters of bytes (of words, where tensors are aligned).
   void count_changed_inputs(const unsigned char* image, int set, unsigned long long* count) const;

@@ -70,7 +70,8 @@ class Stage {
   // goes to `outputs`, one image after the other. After a producer there is one.
   Findings attempt(const Attempt& attempt, unsigned char* outputs);
   Times time(Regime regime, double warmup_ms, int warmup_batches, int batches, unsigned char* outputs);
-  // fresh replays only the first call on each set and returns ns per call.
+  // fresh replays only the first call on each set and returns what one more such
+  // call takes, in ns.
   double fresh(Regime regime, unsigned char* outputs);
   // skip switches all calls on one set off: what was written there all the same,
   // and what the others got wrong.
@@ -96,6 +97,7 @@ class Stage {
   uint64_t counted(int counter);
   void download(unsigned char* outputs, int images);
   void flush(Regime regime);
+  double replay_first(Regime regime, int calls);
   double clock_mhz();
   void beat();
 

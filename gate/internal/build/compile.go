@@ -111,7 +111,7 @@ func userFault(k *manifest.Kernel, err error) error {
 // reads, and leaves no symbol open.
 func (b *Builder) arguments(k *manifest.Kernel, arch, out string) []string {
 	args := append(b.language(k, arch), "-Xptxas", "-v", "-lineinfo",
-		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC"+b.fixedNames(), "-Xlinker", "-z,defs", "-Xlinker", "-t",
+		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC,-fno-gnu-unique"+b.fixedNames(), "-Xlinker", "-z,defs", "-Xlinker", "-t",
 		"--keep", "--keep-dir", out, "-o", filepath.Join(out, "lib.so"))
 	for _, names := range [][]string{k.Sources, k.Objects, k.Libraries} {
 		for _, name := range names {

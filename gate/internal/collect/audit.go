@@ -144,6 +144,7 @@ type recording struct {
 	begun   []string // classes
 	checks  []evidence.Check
 	times   []timeMsg
+	absent  int
 	ends    []endMsg
 }
 
@@ -192,6 +193,9 @@ func (rec *recording) take(m message, r *evidence.Record, mode string) error {
 	case m.Check != nil:
 		kernel, kase = m.Check.Kernel, m.Check.Case
 		rec.checks = append(rec.checks, m.Check.Check)
+	case m.Absent != nil:
+		kernel, kase = m.Absent.Kernel, m.Absent.Case
+		rec.absent++
 	case m.Time != nil:
 		kernel, kase = m.Time.Kernel, m.Time.Case
 		rec.times = append(rec.times, *m.Time)
@@ -276,7 +280,7 @@ func (a Auditor) check(op string, c evidence.Check) error {
 	switch {
 	case c.Class == "":
 		return errors.New("names no input class")
-	case c.Elements < 1 || c.NonFinite < 0 || c.NonFinite > c.Elements || c.Unwritten < 0 || c.Unwritten > c.Elements || c.MaxAbsIndex < 0 || c.MaxAbsIndex >= c.Elements:
+	case c.Elements < 1 || c.NonFinite < 0 || c.NonFinite > c.Elements || c.Mismatched < 0 || c.Mismatched > c.Elements || c.Unwritten < 0 || c.Unwritten > c.Elements || c.MaxAbsIndex < 0 || c.MaxAbsIndex >= c.Elements:
 		return fmt.Errorf("counts elements that %d elements cannot hold", c.Elements)
 	case negative(c.RelativeError) || negative(c.MaxAbsError):
 		return errors.New("has an error below 0")
@@ -291,12 +295,18 @@ func (a Auditor) check(op string, c evidence.Check) error {
 	sound.Status = "pass"
 	fine := sound.Passed()
 	for _, known := range a.Ops {
-		if most, ok := known.Tolerance["relative_error"]; ok && known.Name == op && fine {
-			if fine = *c.RelativeError <= most; fine != (c.Status == "pass") {
-				return fmt.Errorf("has the status %q with a relative error of %g and a tolerance of %g", c.Status, *c.RelativeError, most)
-			}
-			return nil
+		if known.Name != op || !fine {
+			continue
 		}
+		for name, error := range map[string]*float64{"relative_error": c.RelativeError, "max_abs_error": c.MaxAbsError} {
+			if most, ok := known.Tolerance[name]; ok && (error == nil || !(*error <= most)) {
+				fine = false
+			}
+		}
+		if fine != (c.Status == "pass") {
+			return fmt.Errorf("has the status %q with a relative error of %g and a tolerance of %g", c.Status, *c.RelativeError, known.Tolerance["relative_error"])
+		}
+		return nil
 	}
 	if c.Status == "pass" && !fine {
 		return errors.New("has the status pass, and something about it is wrong")
@@ -347,7 +357,7 @@ func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.
 	if err != nil {
 		return err
 	}
-	if len(rec.times) != len(samples) || len(samples) == 0 || len(rec.begun) != len(rec.times) {
+	if len(rec.times) != len(samples) || len(samples) == 0 || len(rec.begun) != len(rec.times)+rec.absent {
 		return fmt.Errorf("it holds %d samples%s, and its raw input %d", len(samples), what, len(rec.times))
 	}
 	if len(rec.configs) != len(rec.ends) || len(rec.times)%len(rec.configs) != 0 {

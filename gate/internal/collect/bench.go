@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type Bench struct {
 	Notes   []string // for the verdict
 
 	cache     string
+	data      string // folder of inputs and their exact results; "" for none
 	program   string // the harness
 	op        func(*manifest.Op) (string, error)
 	ncu       string // "" when it is not installed
@@ -72,7 +74,7 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{cache: o.Cache, device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, budget: o.Budget,
+	b := &Bench{cache: o.Cache, data: filepath.Join(o.Cache, "data"), device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, budget: o.Budget,
 		keep: o.Keep, progress: o.Progress, now: o.Now, limit: o.Idle}
 	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
 		return nil, err
@@ -241,7 +243,7 @@ func (c *Bench) pairOf(t plan.Task) pair {
 // is built for several.
 func (c *Bench) unitOf(t plan.Task, at evidence.Address, reference string) unit {
 	k := c.made.Kernel(t.Subject.Name)
-	u := unit{kernel: k.Name, op: k.Op, artifact: c.made.Artifact(at.Identity), address: at}
+	u := unit{kernel: k.Name, pdl: k.PDL, op: k.Op, artifact: c.made.Artifact(at.Identity), address: at}
 	u.on = k.Cases[slices.IndexFunc(k.Cases, func(x manifest.Case) bool { return x.Name == at.Case })]
 	switch {
 	case reference != "":

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
 // checkUnits runs the correctness suite of one kernel on all its cases, in one
@@ -14,7 +13,7 @@ import (
 // or the harness can no longer be used.
 func (c *Bench) checkUnits(ctx context.Context, units []unit) ([]*evidence.Record, error) {
 	c.say("checking %s", units[0].kernel)
-	s, end, err := c.harness(ctx, "check", units, toleranceArgs(units[0].op)...)
+	s, end, err := c.harness(ctx, "check", units, )
 	if err != nil {
 		return nil, fmt.Errorf("checking %s: %w", units[0].kernel, err)
 	}
@@ -35,10 +34,6 @@ func (c *Bench) checkUnits(ctx context.Context, units []unit) ([]*evidence.Recor
 		return records, c.probe(ctx)
 	}
 	return records, nil
-}
-
-func toleranceArgs(op *manifest.Op) []string {
-	return []string{"--tolerance", fmt.Sprintf("relative_error=%g", op.Tolerance["relative_error"])}
 }
 
 // checkRecord gathers the checks of one unit. A unit that the process never

@@ -8,6 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -29,6 +32,7 @@ type unit struct {
 	on       manifest.Case
 	artifact *build.Artifact
 	address  evidence.Address
+	pdl      bool // it launches programmatically
 }
 
 // name is what the harness calls the kernel.
@@ -126,8 +130,16 @@ func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ..
 	if err != nil {
 		return nil, command.Result{}, err
 	}
-	program := command.Command{Path: c.program, Args: append(harnessArgs(mode, op, units), extra...), Limit: harnessLimit, Idle: c.idle()}
-	r, err := c.run(ctx, program, files(op, units)...)
+	args, reads := append(harnessArgs(mode, op, units), extra...), files(op, units)
+	data, err := c.inputs(ctx, op, units)
+	if err != nil {
+		return nil, command.Result{}, err
+	}
+	if data != "" {
+		args, reads = append(args, "--data", data), append(reads, data)
+	}
+	program := command.Command{Path: c.program, Args: args, Limit: harnessLimit, Idle: c.idle()}
+	r, err := c.run(ctx, program, reads...)
 	if err == nil && r.Over {
 		err = errors.New("the harness printed more than 64 MiB")
 	}
@@ -163,6 +175,41 @@ func harnessArgs(mode, op string, units []unit) []string {
 	}
 	for _, u := range units {
 		args = append(args, "--run", u.run())
+	}
+	return append(args, declared(units)...)
+}
+
+// declared is what op.yaml and kernel.yaml say of tensors, results and launches.
+func declared(units []unit) []string {
+	op := units[0].op
+	var args, limits []string
+	for _, name := range slices.Sorted(maps.Keys(op.Tolerance)) {
+		limits = append(limits, fmt.Sprintf("%s=%g", name, op.Tolerance[name]))
+	}
+	if len(limits) > 0 {
+		args = append(args, "--tolerance", strings.Join(limits, ","))
+	}
+	for _, name := range op.Exact {
+		args = append(args, "--exact", name)
+	}
+	for _, name := range op.InOut {
+		args = append(args, "--inout", name)
+	}
+	if op.Alignment > 0 {
+		args = append(args, "--alignment", fmt.Sprint(op.Alignment))
+	}
+	if op.Workspace > 0 {
+		args = append(args, "--workspace", fmt.Sprint(op.Workspace))
+	}
+	if op.Varies {
+		args = append(args, "--varies")
+	}
+	seen := map[string]bool{}
+	for _, u := range units {
+		if u.pdl && !seen[u.name()] {
+			seen[u.name()] = true
+			args = append(args, "--pdl", u.name())
+		}
 	}
 	return args
 }
@@ -201,7 +248,8 @@ func (m errorMsg) fault() *evidence.Failure {
 	switch m.Kind {
 	case "cuda", "capture":
 		f.Kind = evidence.CUDA
-	case "empty_graph", "output_changed", "unsupported", "symbol", "load":
+	case "empty_graph", "output_changed", "unsupported", "symbol", "load", "exception",
+		"not_a_chain", "not_alone", "wrong_when_timed", "too_fast", "forged":
 		f.Kind = evidence.Wrong
 	default:
 		f.Kind = evidence.Tool

@@ -109,7 +109,7 @@ func sent(t *testing.T, k *manifest.Kernel) [][]string {
 	var units []unit
 	for _, c := range k.Cases {
 		for _, role := range []string{"", "sm_90a", "reference:sm_90"} {
-			units = append(units, unit{kernel: k.Name, role: role, op: k.Op, on: c, artifact: &build.Artifact{Library: "/lib/a=b @c.so"}})
+			units = append(units, unit{pdl: k.PDL, kernel: k.Name, role: role, op: k.Op, on: c, artifact: &build.Artifact{Library: "/lib/a=b @c.so"}})
 		}
 	}
 	ctx := context.Background()
@@ -142,7 +142,7 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 	}
 	accepted := 0
 	for _, name := range []string{"relative_error", "max_abs_error", "absolute_error"} {
-		for _, value := range []string{"1.0e-3", "0", "-1", "5.0e-324", "0.12345678901234567", "1", "1.0000001", "3.0e+300", ".inf", ".nan"} {
+		for _, value := range []string{"1.0e-3", "0", "-1", "5.0e-324", "0.12345678901234567", "1", "1.0000001", "1.0e+299", ".inf", ".nan"} {
 			tolerance := name + ": " + value
 			k, err := opWith(t, tolerance)
 			if err != nil {
@@ -159,7 +159,23 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 	if accepted < 4 {
 		t.Errorf("op.yaml accepts %d of the tolerances", accepted)
 	}
-	if _, err := opWith(t, "relative_error: 1.0e-3, max_abs_error: 1"); err == nil {
-		t.Error("one of two tolerances is sent, and the other is forgotten")
+	k, err := opWith(t, "relative_error: 1.0e-3, max_abs_error: 2, between_runs: 1.0e-6}\nexact: [a, b]\ninout: [c]\nalignment: 16\nworkspace: 4096\nrepeatable: false # {")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.PDL = true
+	for _, args := range sent(t, k) {
+		if why := refused(args); why != "" {
+			t.Errorf("%q: %s", args, why)
+		}
+		if args[0] != "check" {
+			continue
+		}
+		all := strings.Join(args, " ")
+		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--varies", "--pdl op/k"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%q lacks %q", all, want)
+			}
+		}
 	}
 }

@@ -22,6 +22,8 @@ type message struct {
 	Check   *checkMsg   `json:"check,omitempty"`
 	Time    *timeMsg    `json:"time,omitempty"`
 	Profile *profileMsg `json:"profile,omitempty"`
+	Absent  *absentMsg  `json:"absent,omitempty"`
+	Alive   *struct{}   `json:"alive,omitempty"`
 	Error   *errorMsg   `json:"error,omitempty"`
 	End     *endMsg     `json:"end,omitempty"`
 }
@@ -54,6 +56,8 @@ type timeMsg struct {
 	KernelNodes int       `json:"kernel_nodes"`
 	Sets        int       `json:"sets"`
 	BatchesNS   []float64 `json:"batches_ns"`
+	SMMHz       []float64 `json:"sm_mhz"`
+	FreshNS     float64   `json:"fresh_ns"`
 	Before      stateMsg  `json:"before"`
 	After       stateMsg  `json:"after"`
 }
@@ -67,6 +71,14 @@ type profileMsg struct {
 	Kernel string `json:"kernel"`
 	Case   string `json:"case"`
 	Calls  int    `json:"calls"`
+}
+
+// absentMsg says why a unit has no time in a state of the caches.
+type absentMsg struct {
+	Kernel string `json:"kernel"`
+	Case   string `json:"case"`
+	Regime string `json:"regime"`
+	Reason string `json:"reason"`
 }
 
 type errorMsg struct {
@@ -85,6 +97,7 @@ type endMsg struct {
 	Check   int `json:"check"`
 	Time    int `json:"time"`
 	Profile int `json:"profile"`
+	Absent  int `json:"absent"`
 	Error   int `json:"error"`
 }
 
@@ -95,6 +108,7 @@ type stream struct {
 	checks  []checkMsg
 	times   []timeMsg
 	profile []profileMsg
+	absent  []absentMsg
 	errors  []errorMsg
 	ended   bool
 	garbled error // what is not of the protocol; what came before it serves attribution only
@@ -152,7 +166,7 @@ func (s *stream) read(data []byte) error {
 // messages is how many a record holds.
 func (m message) messages() int {
 	n := 0
-	for _, there := range []bool{m.Config != nil, m.Begin != nil, m.Check != nil, m.Time != nil, m.Profile != nil, m.Error != nil, m.End != nil} {
+	for _, there := range []bool{m.Config != nil, m.Begin != nil, m.Check != nil, m.Time != nil, m.Profile != nil, m.Absent != nil, m.Alive != nil, m.Error != nil, m.End != nil} {
 		if there {
 			n++
 		}
@@ -193,6 +207,15 @@ func (s *stream) take(m message, line []byte, sent *endMsg) error {
 		sent.Profile++
 		s.profile = append(s.profile, *m.Profile)
 		raw.kernel, raw.kase = m.Profile.Kernel, m.Profile.Case
+	case m.Alive != nil:
+		return nil // nothing that is kept: how often it comes depends on the machine
+	case m.Absent != nil:
+		sent.Absent++
+		s.absent = append(s.absent, *m.Absent)
+		if err := s.answer(unitMsg{Kernel: m.Absent.Kernel, Case: m.Absent.Case, Regime: m.Absent.Regime}); err != nil {
+			return err
+		}
+		raw.kernel, raw.kase = m.Absent.Kernel, m.Absent.Case
 	case m.Error != nil:
 		sent.Error++
 		s.errors = append(s.errors, *m.Error)
@@ -290,7 +313,7 @@ func (s *stream) raw(kernel, kase string) []byte {
 
 func (t timeMsg) sample() evidence.Sample {
 	return evidence.Sample{CacheState: evidence.CacheState(t.Regime), Calls: t.Calls, KernelNodes: t.KernelNodes, Sets: t.Sets,
-		BatchesNS: t.BatchesNS, Before: t.Before.DeviceState, After: t.After.DeviceState}
+		BatchesNS: t.BatchesNS, ClocksMHz: t.SMMHz, FreshNS: t.FreshNS, Before: t.Before.DeviceState, After: t.After.DeviceState}
 }
 
 // valid says what is wrong with a time that cannot be used.

@@ -32,7 +32,7 @@ func endLine(lines ...string) string {
 		}
 		return n
 	}
-	return fmt.Sprintf(`{"end":{"begin":%d,"check":%d,"time":%d,"profile":%d,"error":%d}}`, count("begin"), count("check"), count("time"), count("profile"), count("error"))
+	return fmt.Sprintf(`{"end":{"begin":%d,"check":%d,"time":%d,"profile":%d,"absent":%d,"error":%d}}`, count("begin"), count("check"), count("time"), count("profile"), count("absent"), count("error"))
 }
 
 // whole is a stream of these records between config and end.
@@ -73,8 +73,8 @@ func TestParseStreamRefuses(t *testing.T) {
 		{"no config", beginLine + "\n" + endLine(beginLine) + "\n", "line 1: the config record comes first and once"},
 		{"config twice", configLine + "\n" + configLine + "\n", "line 2: the config record comes first and once"},
 		{"another protocol", strings.Replace(whole(), harness.Protocol, "gate-harness/0", 1), `line 1: the protocol is "gate-harness/0", this gate speaks "` + harness.Protocol + `"`},
-		{"counts too few", configLine + "\n" + checkLine + "\n" + endLine() + "\n", "line 3: the end record counts {Begin:0 Check:0 Time:0 Profile:0 Error:0}, {Begin:0 Check:1 Time:0 Profile:0 Error:0} arrived"},
-		{"a record is lost", configLine + "\n" + beginLine + "\n" + endLine(beginLine, checkLine) + "\n", "line 3: the end record counts {Begin:1 Check:1 Time:0 Profile:0 Error:0}, {Begin:1 Check:0 Time:0 Profile:0 Error:0} arrived"},
+		{"counts too few", configLine + "\n" + checkLine + "\n" + endLine() + "\n", "line 3: the end record counts {Begin:0 Check:0 Time:0 Profile:0 Absent:0 Error:0}, {Begin:0 Check:1 Time:0 Profile:0 Absent:0 Error:0} arrived"},
+		{"a record is lost", configLine + "\n" + beginLine + "\n" + endLine(beginLine, checkLine) + "\n", "line 3: the end record counts {Begin:1 Check:1 Time:0 Profile:0 Absent:0 Error:0}, {Begin:1 Check:0 Time:0 Profile:0 Absent:0 Error:0} arrived"},
 		{"data behind the end", whole() + beginLine + "\n", "line 3: data follows the end record"},
 		{"an empty line behind the end", whole() + "\n", "line 3: data follows the end record"},
 		{"end twice", whole() + endLine() + "\n", "line 3: data follows the end record"},

@@ -104,7 +104,7 @@ func (c *Bench) process(ctx context.Context, units []unit, series map[string]*ti
 		if len(left) == 0 {
 			return nil
 		}
-		s, r, err := c.harness(ctx, "time", left, "--pad", "--seed", strconv.FormatUint(uint64(randomUint32()), 10))
+		s, r, err := c.harness(ctx, "time", left, "--seed", strconv.FormatUint(uint64(randomUint32()), 10))
 		if err != nil {
 			return fmt.Errorf("timing: %w", err)
 		}

@@ -187,7 +187,9 @@ type Check struct {
 	MaxAbsError   *float64 `json:"max_abs_error"`
 	MaxAbsIndex   int64    `json:"max_abs_index"`
 	NonFinite     int64    `json:"nonfinite"`
+	Mismatched    int64    `json:"mismatched,omitempty"` // elements of exact outputs that differ
 	Unwritten     int64    `json:"unwritten"`
+	Seed          uint64   `json:"seed,omitempty"` // of the inputs
 	Guard         string   `json:"guard"`
 	InputsChanged bool     `json:"inputs_changed"`
 	Repeatable    bool     `json:"repeatable"`
@@ -198,7 +200,7 @@ type Check struct {
 // Passed reports whether nothing about a check is wrong. Its status alone does
 // not say so: a record comes from a file.
 func (c Check) Passed() bool {
-	return c.Status == "pass" && c.Elements > 0 && c.RelativeError != nil && c.NonFinite == 0 && c.Unwritten == 0 &&
+	return c.Status == "pass" && c.Elements > 0 && c.RelativeError != nil && c.NonFinite == 0 && c.Mismatched == 0 && c.Unwritten == 0 &&
 		c.Guard == "ok" && !c.InputsChanged && c.Repeatable
 }
 
@@ -232,6 +234,8 @@ type Sample struct {
 	KernelNodes int         `json:"kernel_nodes"`
 	Sets        int         `json:"sets"`
 	BatchesNS   []float64   `json:"batches_ns"`
+	ClocksMHz   []float64   `json:"clocks_mhz,omitempty"` // of a multiprocessor, around each batch; 0 where it was not measured
+	FreshNS     float64     `json:"fresh_ns,omitempty"`   // a call on inputs that the kernel had not seen
 	Before      DeviceState `json:"before"`
 	After       DeviceState `json:"after"`
 }

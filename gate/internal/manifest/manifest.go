@@ -32,7 +32,8 @@ type Kernel struct {
 	Arch    []string // "sm_90"
 	Flags   []string // given to nvcc
 	Entries []string // patterns over names of __global__ functions; none means all
-	Cases   []Case   // of the op
+	Cases   []Case   // of the op; those that are only checked come last
+	PDL     bool     // it launches programmatically
 	Was     Predecessor
 	Retired []Retirement
 	Lines   yamlfile.Lines
@@ -47,13 +48,20 @@ type Op struct {
 	Dims      []string
 	Cases     []Case
 	Tolerance map[string]float64
+
+	Exact     []string // outputs that are compared exactly
+	InOut     []string // tensors that are inputs and outputs, in one place
+	Alignment int      // tensors lie at multiples of it; 0 for the harness's own
+	Workspace int64    // bytes of device memory that every call may use
+	Varies    bool     // two runs may differ
 	Lines     yamlfile.Lines
 }
 
 // A Case is one set of shape parameters, in the op's order of dimensions.
 type Case struct {
-	Name string
-	Dims []Dim
+	Name      string
+	Dims      []Dim
+	CheckOnly bool // it is checked and not timed
 }
 
 // A Dim is one shape parameter.
@@ -90,6 +98,7 @@ type kernelFile struct {
 	Flags     []string `yaml:"flags"`
 	Entries   []string `yaml:"entries"`
 	Cases     []string `yaml:"cases"`
+	PDL       bool     `yaml:"pdl"`
 
 	Was    *predecessor `yaml:"was"`
 	Retire retirements  `yaml:"retire"`
@@ -101,6 +110,13 @@ type opFile struct {
 	Dims      []string                    `yaml:"dims"`
 	Cases     map[string]map[string]int64 `yaml:"cases"`
 	Tolerance map[string]float64          `yaml:"tolerance"`
+
+	CheckCases map[string]map[string]int64 `yaml:"check_cases"`
+	Exact      []string                    `yaml:"exact"`
+	InOut      []string                    `yaml:"inout"`
+	Alignment  int                         `yaml:"alignment"`
+	Workspace  int64                       `yaml:"workspace"`
+	Repeatable *bool                       `yaml:"repeatable"`
 }
 
 // Load reads every kernel.yaml under root that the patterns name; a pattern
@@ -303,18 +319,17 @@ func loadOp(root, file string) (*Op, error) {
 		return nil, bad("dims", "dims needs at least one dimension")
 	case len(f.Cases) == 0:
 		return nil, bad("cases", "cases needs at least one case")
-	case len(f.Tolerance) == 0:
-		return nil, bad("tolerance", "tolerance needs relative_error")
+	case len(f.Tolerance) == 0 && len(f.Exact) == 0:
+		return nil, bad("tolerance", "tolerance needs relative_error or max_abs_error, or exact has to name the outputs that are compared exactly")
 	}
 	op := &Op{Name: f.Op, Dir: filepath.Dir(filepath.Join(root, filepath.FromSlash(file))), File: file,
-		Sources: f.Sources, Dims: f.Dims, Tolerance: f.Tolerance, Lines: lines}
-	for name, tol := range f.Tolerance {
-		if name != "relative_error" {
-			return nil, bad("tolerance."+name, "there is no tolerance %q: results are held to relative_error alone", name)
-		}
-		if !(tol > 0 && tol <= 1) {
-			return nil, bad("tolerance."+name, "tolerance %s must be above 0 and at most 1, not %v", name, tol)
-		}
+		Sources: f.Sources, Dims: f.Dims, Tolerance: f.Tolerance, Lines: lines,
+		Exact: f.Exact, InOut: f.InOut, Alignment: f.Alignment, Workspace: f.Workspace, Varies: f.Repeatable != nil && !*f.Repeatable}
+	if err := op.checkTolerance(bad); err != nil {
+		return nil, err
+	}
+	if err := op.checkTensors(bad); err != nil {
+		return nil, err
 	}
 	if err := checkDims(f.Dims, bad); err != nil {
 		return nil, err
@@ -322,7 +337,53 @@ func loadOp(root, file string) (*Op, error) {
 	if err := localFiles(op.Dir, root, f.Sources); err != nil {
 		return nil, bad("sources", "%v", err)
 	}
-	return op, op.addCases(f.Cases, bad)
+	if err := op.addCases("cases", f.Cases, bad); err != nil {
+		return nil, err
+	}
+	return op, op.addCases("check_cases", f.CheckCases, bad)
+}
+
+// tolerances are the errors that a result may have, and the most that each can
+// sensibly be.
+var tolerances = map[string]float64{"relative_error": 1, "max_abs_error": 1e300, "between_runs": 1}
+
+func (op *Op) checkTolerance(bad func(key, format string, args ...any) error) error {
+	for name, tol := range op.Tolerance {
+		most, known := tolerances[name]
+		switch {
+		case !known:
+			return bad("tolerance."+name, "there is no tolerance %q: results are held to relative_error, max_abs_error and, between runs that vary, between_runs", name)
+		case !(tol > 0 && tol <= most) && most == 1:
+			return bad("tolerance."+name, "tolerance %s must be above 0 and at most 1, not %v", name, tol)
+		case !(tol > 0 && tol <= most):
+			return bad("tolerance."+name, "tolerance %s must be above 0 and at most 1e300, not %v", name, tol)
+		case name == "between_runs" && !op.Varies:
+			return bad("tolerance."+name, "tolerance between_runs is for an op that says repeatable: false; of any other, two runs give the same bits")
+		}
+	}
+	if op.Varies && op.Tolerance["between_runs"] == 0 {
+		return bad("repeatable", "repeatable: false needs tolerance.between_runs, the largest relative error between two runs")
+	}
+	return nil
+}
+
+// checkTensors wants what is declared of tensors to be possible; their names are
+// the op's own, which the harness holds them to.
+func (op *Op) checkTensors(bad func(key, format string, args ...any) error) error {
+	for key, names := range map[string][]string{"exact": op.Exact, "inout": op.InOut} {
+		for i, name := range names {
+			if at := fmt.Sprintf("%s[%d]", key, i); !word.MatchString(name) || slices.Index(names, name) != i {
+				return bad(at, "%q is not the name of a tensor, given once", name)
+			}
+		}
+	}
+	if op.Alignment < 0 || op.Alignment > 256 || op.Alignment&(op.Alignment-1) != 0 {
+		return bad("alignment", "alignment must be a power of two up to 256, not %d", op.Alignment)
+	}
+	if op.Workspace < 0 || op.Workspace > 1<<36 {
+		return bad("workspace", "workspace must be a number of bytes up to 64 GiB, not %d", op.Workspace)
+	}
+	return nil
 }
 
 // checkDims wants names that a case can be written with, each once.
@@ -339,24 +400,28 @@ func checkDims(dims []string, bad func(key, format string, args ...any) error) e
 	return nil
 }
 
-func (op *Op) addCases(cases map[string]map[string]int64, bad func(key, format string, args ...any) error) error {
+// addCases takes the cases under a key, "cases" or "check_cases".
+func (op *Op) addCases(key string, cases map[string]map[string]int64, bad func(key, format string, args ...any) error) error {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		if !word.MatchString(name) {
-			return bad("cases."+name, "%q is not a name for a case: letters, digits, '_', '.' and '-'", name)
+			return bad(key+"."+name, "%q is not a name for a case: letters, digits, '_', '.' and '-'", name)
 		}
-		c := Case{Name: name}
+		if slices.ContainsFunc(op.Cases, func(c Case) bool { return c.Name == name }) {
+			return bad(key+"."+name, "case %q is one of cases already, which are checked as well", name)
+		}
+		c := Case{Name: name, CheckOnly: key == "check_cases"}
 		for _, dim := range op.Dims {
 			size, ok := cases[name][dim]
 			if !ok {
-				return bad("cases."+name, "case %q does not set dimension %s", name, dim)
+				return bad(key+"."+name, "case %q does not set dimension %s", name, dim)
 			}
 			if size < 1 || size > 1<<31 {
-				return bad("cases."+name, "case %q sets %s to %d: a size from 1 to 2^31 is needed", name, dim, size)
+				return bad(key+"."+name, "case %q sets %s to %d: a size from 1 to 2^31 is needed", name, dim, size)
 			}
 			c.Dims = append(c.Dims, Dim{dim, size})
 		}
 		if len(cases[name]) != len(op.Dims) {
-			return bad("cases."+name, "case %q sets a dimension that dims does not list", name)
+			return bad(key+"."+name, "case %q sets a dimension that dims does not list", name)
 		}
 		op.Cases = append(op.Cases, c)
 	}
@@ -393,7 +458,7 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	dir := path.Dir(file)
 	k := &Kernel{Name: strings.TrimPrefix(dir, base+"/"), File: file,
 		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Include: f.Include,
-		Objects: f.Objects, Libraries: f.Libraries, Arch: f.Arch, Flags: f.Flags, Entries: f.Entries, Lines: lines}
+		Objects: f.Objects, Libraries: f.Libraries, Arch: f.Arch, Flags: f.Flags, Entries: f.Entries, PDL: f.PDL, Lines: lines}
 	switch {
 	case f.whole():
 		if strings.TrimSpace(f.Retire[0].Reason) == "" {
@@ -480,6 +545,11 @@ func (k *Kernel) bind(f kernelFile, ops []*Op, bad func(key, hint, format string
 			return bad(at, "", "cases names %q twice", name)
 		}
 		k.Cases = append(k.Cases, k.Op.Cases[j])
+	}
+	for _, c := range k.Op.Cases {
+		if c.CheckOnly && !slices.Contains(f.Cases, c.Name) {
+			k.Cases = append(k.Cases, c)
+		}
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (a *asker) rule(r *policy.Rule) []Question {
 	switch {
 	case r.Metric.Tier != evidence.Static:
 		for _, c := range a.subject.Cases {
-			if r.At(c.Name) {
+			if r.At(c.Name) && (r.Metric.Tier == evidence.Correctness || !c.CheckOnly) {
 				out = append(out, a.about(r, c, nil)...)
 			}
 		}

@@ -93,7 +93,10 @@ type Side struct {
 }
 
 // A Case is one case of a kernel; Harness identifies how it is measured.
-type Case struct{ Name, Harness string }
+type Case struct {
+	Name, Harness string
+	CheckOnly     bool // nothing but correctness is asked about it
+}
 
 // A Loss is a case or an entry that the base judges and the head leaves out, or
 // a computation that became another. Declared says where and why the change

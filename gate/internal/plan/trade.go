@@ -29,7 +29,7 @@ func (a *asker) conditions(r *policy.Rule) []Question {
 	if w.Metric.Tier != evidence.Static {
 		cases = nil
 		for _, c := range s.Cases {
-			if w.At(c.Name) {
+			if w.At(c.Name) && (w.Metric.Tier == evidence.Correctness || !c.CheckOnly) {
 				cases = append(cases, c)
 			}
 		}

@@ -86,7 +86,7 @@ func (p *Project) cases(built []build.Result) (map[string][]plan.Case, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.Kernel.Name, err)
 			}
-			out[op.Name] = append(out[op.Name], plan.Case{Name: c.Name, Harness: id})
+			out[op.Name] = append(out[op.Name], plan.Case{Name: c.Name, Harness: id, CheckOnly: c.CheckOnly})
 		}
 	}
 	return out, nil

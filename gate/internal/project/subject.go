@@ -182,7 +182,7 @@ func (p *Project) subject(head build.Result, base *build.Result, was string) (*p
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
-		s.Cases = append(s.Cases, plan.Case{Name: c.Name, Harness: id})
+		s.Cases = append(s.Cases, plan.Case{Name: c.Name, Harness: id, CheckOnly: c.CheckOnly})
 	}
 	switch {
 	case p.NoBase != "":

@@ -134,9 +134,10 @@ int look(int argc, char** argv) {
   }
   if (op->num_dims < 1 || op->num_dims > 16 || op->dims == nullptr) wrong("describes no dims, or more than 16");
   compare_names("dims", op->num_dims, op->dims, names);
-  std::set<std::string> seen;
-  check_tensors("input", op->num_inputs, op->inputs, seen);
-  check_tensors("output", op->num_outputs, op->outputs, seen);
+  // A tensor that is worked on in place is an input and an output of one name.
+  std::set<std::string> inputs, outputs;
+  check_tensors("input", op->num_inputs, op->inputs, inputs);
+  check_tensors("output", op->num_outputs, op->outputs, outputs);
   check_classes(op);
   if (op->fill == nullptr || op->reference == nullptr) wrong("lacks fill or reference");
   compute(op, dims.data());

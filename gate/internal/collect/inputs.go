@@ -1,0 +1,71 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
+	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
+)
+
+// inputs is the folder of an op's inputs and their exact results, from which the
+// harness chooses at random. What a case lacks is made first, once for an op, a
+// case and a cache. It is "" where there is no such folder, and the harness
+// computes what it needs.
+func (c *Bench) inputs(ctx context.Context, op string, units []unit) (string, error) {
+	if c.data == "" {
+		return "", nil
+	}
+	folder := filepath.Join(c.data, strings.TrimSuffix(filepath.Base(op), ".so"))
+	for _, u := range units {
+		to := filepath.Join(folder, inputsOf(u.on))
+		if _, err := os.Stat(to); err == nil {
+			continue
+		}
+		c.say("making inputs of %s on %s", u.op.Name, u.on.Name)
+		if err := c.makeInputs(ctx, op, u, to); err != nil {
+			return "", fmt.Errorf("making inputs of %s on %s: %w", u.op.Name, u.on.Name, err)
+		}
+	}
+	return folder, nil
+}
+
+// inputsOf is the harness's name for the folder of a case: "mission-1x8x512x64".
+func inputsOf(c manifest.Case) string {
+	var sizes []string
+	for _, d := range c.Dims {
+		sizes = append(sizes, fmt.Sprint(d.Size))
+	}
+	return c.Name + "-" + strings.Join(sizes, "x")
+}
+
+// makeInputs lets the op fill a new folder, which is then put into its place: a
+// folder that is there is whole.
+func (c *Bench) makeInputs(ctx context.Context, op string, u unit, to string) error {
+	tmp, err := disk.TempDir(c.cache, "inputs")
+	if err != nil {
+		return err
+	}
+	defer disk.RemoveTemp(tmp)
+	args := append([]string{"prepare", "--op", op, "--case", u.on.String(), "--data", tmp}, declared([]unit{u})...)
+	r, err := c.runIn(ctx, tmp, command.Command{Path: c.program, Args: args, Limit: harnessLimit, Idle: c.idle()}, op)
+	if err != nil {
+		return err
+	}
+	if s := parseStream(r.Stdout); !s.ended || r.Err() != nil {
+		if len(s.errors) > 0 {
+			return s.errors[0].fault()
+		}
+		return fmt.Errorf("the harness ended with status %d: %s", r.Code, printable.Last(r.Stderr))
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	there := func() bool { _, err := os.Stat(to); return err == nil }
+	return disk.PublishFolder(filepath.Join(tmp, inputsOf(u.on)), to, there)
+}

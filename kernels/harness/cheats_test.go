@@ -1,0 +1,241 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const cheats = "../fixtures/cheats"
+
+// A cheat is a folder of fixtures/cheats: a kernel, and what must become of it.
+type cheat struct {
+	name       string
+	red        string   // the first tier that must be red; "" for one that passes
+	says       []string // one of these is said then
+	undetected bool
+	pdl        bool
+}
+
+var quoted = regexp.MustCompile(`"([^"]+)"`)
+
+func readCheats(t *testing.T) []cheat {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(cheats, "*", "fixture.yaml"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d fixtures, %v", len(files), err)
+	}
+	var all []cheat
+	undetected := 0
+	for _, file := range files {
+		c := cheat{name: filepath.Base(filepath.Dir(file))}
+		lines := map[string]string{}
+		for _, line := range strings.Split(read(t, file), "\n") {
+			key, value, _ := strings.Cut(line, ": ")
+			lines[key] = value
+		}
+		c.red = lines["red"]
+		for _, m := range quoted.FindAllStringSubmatch(lines["says"], -1) {
+			c.says = append(c.says, m[1])
+		}
+		c.undetected = lines["undetected"] != ""
+		if c.undetected {
+			undetected++
+		}
+		if lines["does"] == "" || (c.red == "") == (lines["passes"] == "" && !c.undetected) || (c.red != "") != (len(c.says) > 0) {
+			t.Errorf("%s does not say what the kernel does and what must become of it", file)
+		}
+		c.pdl = strings.Contains(read(t, filepath.Join(filepath.Dir(file), "kernel.yaml")), "\npdl: true\n")
+		all = append(all, c)
+	}
+	if undetected > 2 {
+		t.Errorf("%d fixtures are undetected, and 2 may be", undetected)
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestCheats holds the harness to every fixture: on the stand-in for the CUDA
+// runtime, and on a GPU where there is one.
+func TestCheats(t *testing.T) {
+	t.Run("standin", func(t *testing.T) {
+		s := buildStandIn(t)
+		for _, c := range readCheats(t) {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				kernel := filepath.Join(t.TempDir(), "kernel.so")
+				s.compile(t, kernel, "-shared", "-fPIC", "-fno-gnu-unique", "-x", "c++", filepath.Join(cheats, c.name, c.name+".cu"), "-L"+s.dir, "-lcudart")
+				c.hold(t, s.program, s.op, kernel, "small=R:128,C:256", "--batches", "4", "--batch-us", "100", "--warmup-ms", "0")
+			})
+		}
+	})
+	t.Run("gpu", func(t *testing.T) {
+		program := build(t)
+		if records, code := run(t, program, "device"); code != 0 {
+			t.Skipf("no device: %v", records[1]["error"]["message"])
+		}
+		op := filepath.Join(t.TempDir(), "rows.so")
+		if out, err := exec.Command("g++", "-O3", "-shared", "-fPIC", "-std=c++17", "-I", ".", filepath.Join(cheats, "rows.cc"), "-o", op).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, c := range readCheats(t) {
+			t.Run(c.name, func(t *testing.T) {
+				kernel := filepath.Join(t.TempDir(), "kernel.so")
+				command := exec.Command(findCompiler(t), "-arch=native", "-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC,-fno-gnu-unique", "-I", ".",
+					filepath.Join(cheats, c.name, c.name+".cu"), "-o", kernel)
+				if out, err := command.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				c.hold(t, program, op, kernel, "wide=R:512,C:2048")
+			})
+		}
+	})
+}
+
+// hold runs what gate would: the check, and the timing of what passes it.
+func (c cheat) hold(t *testing.T, program, op, kernel, shape string, timing ...string) {
+	t.Helper()
+	common := []string{"--op", op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", shape, "--kernel", "k=" + kernel,
+		"--run", "k@" + shape[:strings.Index(shape, "=")]}
+	if c.pdl {
+		common = append(common, "--pdl", "k")
+	}
+	tier, said := "", ""
+	for _, mode := range []string{"check", "time"} {
+		args := append([]string{mode}, common...)
+		if mode == "time" {
+			args = append(args, timing...)
+		}
+		records, code := run(t, program, args...)
+		checkFrame(t, records, code)
+		_, reasons := verdicts(records)
+		if kind, failure := errorKind(records); kind != "" {
+			reasons = append(reasons, fmt.Sprint(kind, ": ", failure["message"]))
+		}
+		if len(reasons) > 0 {
+			tier, said = map[string]string{"check": "correctness", "time": "latency"}[mode], strings.Join(reasons, "\n")
+			break
+		}
+	}
+	if tier != c.red {
+		t.Fatalf("the tier %q is red, want %q\n%s", tier, c.red, said)
+	}
+	for _, want := range c.says {
+		if strings.Contains(said, want) {
+			return
+		}
+	}
+	if c.red != "" {
+		t.Errorf("it says none of %q:\n%s", c.says, said)
+	}
+}
+
+// A standIn is the harness's own sources, built by g++ on a stand-in for the CUDA
+// runtime under the sanitizers.
+type standIn struct{ dir, include, program, op string }
+
+var standInOnce struct {
+	sync.Once
+	standIn
+	err error
+}
+
+var sanitized = []string{"-std=c++17", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",
+	"-Wall", "-Wextra", "-Wconversion", "-Wno-unknown-pragmas", "-Werror"}
+
+func buildStandIn(t *testing.T) *standIn {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles the program under the sanitizers, which takes a minute")
+	}
+	toolkit := filepath.Dir(filepath.Dir(findCompiler(t))) // for its headers
+	t.Setenv("ASAN_OPTIONS", "detect_leaks=0")              // the worker ends without a tidying up
+	standInOnce.Do(func() { standInOnce.standIn, standInOnce.err = makeStandIn(toolkit) })
+	if standInOnce.err != nil {
+		t.Fatal(standInOnce.err)
+	}
+	return &standInOnce.standIn
+}
+
+func (s *standIn) flags() []string {
+	return append(append([]string{}, sanitized...), "-I", "testdata/standin", "-I", ".", "-isystem", s.include)
+}
+
+func (s *standIn) compile(t *testing.T, out string, args ...string) {
+	t.Helper()
+	if err := gxx(append(append(s.flags(), args...), "-o", out)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func gxx(args ...string) error {
+	if out, err := exec.Command("g++", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+func makeStandIn(toolkit string) (standIn, error) {
+	s := standIn{dir: filepath.Join(buildDir, "standin"), include: filepath.Join(toolkit, "include")}
+	s.program, s.op = filepath.Join(s.dir, "gate-harness"), filepath.Join(s.dir, "rows.so")
+	sources, err := filepath.Glob("*.cu")
+	if err != nil || len(sources) < 10 {
+		return s, fmt.Errorf("%d sources, %w", len(sources), err)
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return s, err
+	}
+	jobs := [][]string{
+		append(s.flags(), "-shared", "-fPIC", "testdata/standin/standin.cc", "-o", filepath.Join(s.dir, "libcudart.so")),
+		append(s.flags(), "-shared", "-fPIC", filepath.Join(cheats, "rows.cc"), "-o", s.op),
+	}
+	var objects []string
+	for _, source := range sources {
+		if source == "clock.cu" { // the stand-in simulates time
+			continue
+		}
+		object := filepath.Join(s.dir, source+".o")
+		objects = append(objects, object)
+		jobs = append(jobs, append(s.flags(), "-x", "c++", "-c", source, "-o", object))
+	}
+	if err := each(jobs, func(args []string) error { return gxx(args...) }); err != nil {
+		return s, err
+	}
+	link := append(append(s.flags(), objects...), "-L"+s.dir, "-lcudart", "-Wl,-rpath,"+s.dir, "-ldl", "-lpthread", "-o", s.program)
+	return s, gxx(link...)
+}
+
+// each does all jobs on every core.
+func each(jobs [][]string, do func([]string) error) error {
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, runtime.NumCPU())
+	errs := make(chan error, len(jobs))
+	for _, job := range jobs {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := do(job); err != nil {
+				errs <- err
+			}
+		}()
+	}
+	wait.Wait()
+	close(errs)
+	return <-errs
+}
