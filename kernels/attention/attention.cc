@@ -107,6 +107,9 @@ enum Class {
   kPermutedKeys,
   kDistinctHeads,
   kNonfiniteRows,
+  kNonfiniteKeys,
+  kNonfiniteValues,
+  kSubnormalValues,
   kClasses,
 };
 
@@ -114,6 +117,7 @@ const char* const kClassNames[kClasses] = {
     "normal",        "scaled_8",        "scaled_64",      "overflow_f16",           "equal_keys",
     "dominant_first", "dominant_quarter", "dominant_middle", "dominant_three_quarter", "dominant_last",
     "unit_values",   "offset_values",   "permuted_keys",  "distinct_heads",         "nonfinite_rows",
+    "nonfinite_keys", "nonfinite_values", "subnormal_values",
 };
 
 // A Tensor is written element by element: of head, row, column.
@@ -191,9 +195,16 @@ void unit_values(const Inputs& in) {
   in.v.fill([](int64_t, int64_t, int64_t, int64_t) { return 1.0; });
 }
 
-// A large mean and a small spread: sums that are kept in FP16 lose the spread.
+// Equal weights, and values with a large mean: 328 of them sum up beyond FP16's
+// largest number, and before that a sum in FP16 has lost their spread.
 void offset_values(const Inputs& in) {
-  in.v.fill([&](int64_t, int64_t, int64_t, int64_t i) { return 100 + 0.01 * in.v_noise.at(i); });
+  equal_keys(in);
+  in.v.fill([&](int64_t, int64_t, int64_t, int64_t i) { return 200 + in.v_noise.at(i); });
+}
+
+// Results below the smallest normal number of FP16: flushing them to zero shows.
+void subnormal_values(const Inputs& in) {
+  in.v.fill([&](int64_t, int64_t, int64_t, int64_t i) { return 2e-3 * in.v_noise.at(i); });
 }
 
 // The normal class with keys and values in another order; the exact result is the
@@ -224,6 +235,21 @@ void nonfinite_rows(const Inputs& in) {
   in.q.set(head, 3 * quarter, column, -INFINITY);
 }
 
+// A key with NaN in the first head, which leaves nothing of it, and one with +∞ in
+// the last: the queries that see it as +∞ give NaN, those that see −∞ go without it.
+void nonfinite_keys(const Inputs& in) {
+  in.k.set(0, in.shape.length / 2, in.shape.dim / 2, NAN);
+  if (in.shape.all_heads() > 1) in.k.set(in.shape.all_heads() - 1, in.shape.length / 4, in.shape.dim / 2, INFINITY);
+}
+
+// One column of the last head's values each with NaN, +∞ and −∞. No other is touched.
+void nonfinite_values(const Inputs& in) {
+  const int64_t head = in.shape.all_heads() - 1, quarter = in.shape.length / 4;
+  in.v.set(head, quarter, 0, NAN);
+  in.v.set(head, 2 * quarter, in.shape.dim / 2, INFINITY);
+  in.v.set(head, 3 * quarter, in.shape.dim - 1, -INFINITY);
+}
+
 int fill(const int64_t* dims, int32_t input_class, uint64_t seed, void* const* buffers) {
   const Shape shape(dims);
   // Classes draw from streams of their own, but for the one that permutes another.
@@ -246,6 +272,9 @@ int fill(const int64_t* dims, int32_t input_class, uint64_t seed, void* const* b
     case kPermutedKeys: return permuted_keys(in), 0;
     case kDistinctHeads: return distinct_heads(in), 0;
     case kNonfiniteRows: return nonfinite_rows(in), 0;
+    case kNonfiniteKeys: return nonfinite_keys(in), 0;
+    case kNonfiniteValues: return nonfinite_values(in), 0;
+    case kSubnormalValues: return subnormal_values(in), 0;
   }
   return 1;
 }

@@ -170,6 +170,38 @@ void nonfinite_law() {
   law("nonfinite_rows: three rows, and no other", holds);
 }
 
+void nonfinite_column_laws() {
+  const Case v(kSmall, kNonfiniteValues);
+  const int64_t last = v.shape.all_heads() - 1, dim = v.shape.dim;
+  bool holds = true;
+  v.each([&](int64_t head, int64_t row, int64_t column) {
+    const double x = v.out[v.at(head, row, column)];
+    if (head != last || (column != 0 && column != dim / 2 && column != dim - 1)) holds &= std::isfinite(x);
+    else holds &= column == 0 ? std::isnan(x) : std::isinf(x) && (x > 0) == (column == dim / 2);
+  });
+  law("nonfinite_values: three columns, each of its kind, and no other", holds);
+
+  const Case k(kSmall, kNonfiniteKeys);
+  int64_t finite_rows = 0;
+  holds = true;
+  k.each([&](int64_t head, int64_t row, int64_t column) {
+    const double x = k.out[k.at(head, row, column)];
+    const bool seen = head == last && from_half(k.q[k.at(head, row, dim / 2)]) > 0;
+    holds &= std::isnan(x) == (head == 0 || seen) && !std::isinf(x);
+    finite_rows += head == last && column == 0 && !seen;
+  });
+  law("nonfinite_keys: NaN where one is seen as NaN or +∞, finite where as −∞", holds && finite_rows > 0 && finite_rows < k.shape.length);
+}
+
+void small_value_laws() {
+  const Case o(kSmall, kOffsetValues), s(kSmall, kSubnormalValues);
+  double sum = 0, largest = 0;
+  for (int64_t row = 0; row < o.shape.length; ++row) sum += from_half(o.v[o.at(0, row, 0)]);
+  law("offset_values: the mean of the values", std::fabs(o.out[0] - sum / static_cast<double>(o.shape.length)) < 1e-9 && o.out[0] > 150);
+  for (double x : s.out) largest = std::fmax(largest, std::fabs(x));
+  law("subnormal_values: most results are below the normal numbers of FP16 or near", largest < 64 * 0x1p-14 && largest > 0);
+}
+
 }  // namespace
 
 int main() {
@@ -182,6 +214,8 @@ int main() {
   permuted_law();
   overflow_law();
   nonfinite_law();
+  nonfinite_column_laws();
+  small_value_laws();
   std::printf("%d laws, %d broken\n", laws, broken);
   return broken != 0;
 }
