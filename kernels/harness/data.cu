@@ -14,8 +14,8 @@
 
 namespace {
 
-constexpr int kOrdinarySeeds = 32, kOtherSeeds = 2, kLeastSeeds = 8;
-constexpr size_t kPoolBytes = size_t{1} << 30;
+constexpr int kOrdinarySeeds = 32, kOtherSeeds = 2, kLeastSeeds = 2;
+constexpr size_t kPoolBytes = size_t{256} << 20;  // of one case
 
 uint64_t mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15u;

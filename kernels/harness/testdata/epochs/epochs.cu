@@ -19,11 +19,12 @@
 #include <vector>
 
 #include "graph.h"
+#include "op.h"
 
 namespace {
 
 constexpr int kSets = 4;
-constexpr unsigned char kPoison = 0xFF;
+constexpr Pattern kPoison{0, 0xFF};
 using Clock = std::chrono::steady_clock;
 
 // What is made anew before each epoch; each includes the one before it.
@@ -111,28 +112,34 @@ struct Result {
 };
 
 double replay(Stopwatch& watch, const CallGraph& graph, int calls, const Stream& stream) {
-  return watch.replay_ns(graph, stream) / calls;
+  return watch.replay(graph, stream).device_ns / calls;
 }
 
 // measure does what the harness does warm, without the checks of the output.
-Result measure(const Options& o, Contender& contender, const Problem& problem, const std::vector<std::vector<Bytes>>& inputs,
-               uint64_t padding_seed) {
+Result measure(const Options& o, Contender& contender, const Problem& problem, const std::vector<Bytes>& images, uint64_t padding_seed) {
   const Stream stream;
   Stopwatch watch;
   CallMemory memory(problem, kSets, padding_seed, stream);
-  for (int set = 0; set < kSets; ++set) memory.upload_inputs(set, inputs[set]);
-  memory.poison_outputs(kPoison);
+  DeviceMemory image;
+  image.allocate(problem.all_inputs());
+  for (int set = 0; set < kSets; ++set) {
+    const Bytes& bytes = images[static_cast<size_t>(set)];
+    must(cudaMemcpyAsync(image.get(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream.get()), "copying inputs");
+    memory.copy_inputs(static_cast<unsigned char*>(image.get()), set);
+    memory.poison_outputs(kPoison, set);
+    stream.wait("copying inputs");
+  }
   contender.prepare(problem, memory);
   contender.run(problem, memory, 0, stream.get());
   stream.wait("running the kernel");
-  Result result{{}, memory.base(), module_of(contender, problem, memory, stream), kSets};
+  Result result{{}, memory.inputs(0)[0], module_of(contender, problem, memory, stream), kSets};
   {
-    const CallGraph few(contender, problem, memory, 0, kSets, stream);
+    const CallGraph few(contender, problem, memory, {kSets, kSets, false}, stream);
     replay(watch, few, kSets, stream);
     const double call_ns = std::max(100.0, replay(watch, few, kSets, stream));
     result.calls = kSets * std::clamp(static_cast<int>(std::ceil(o.batch_us * 1e3 / call_ns / kSets)), 1, 1024);
   }
-  const CallGraph graph(contender, problem, memory, 0, result.calls, stream);
+  const CallGraph graph(contender, problem, memory, {result.calls, kSets, false}, stream);
   const auto begin = Clock::now();
   while (std::chrono::duration<double, std::milli>(Clock::now() - begin).count() < o.warmup_ms)
     replay(watch, graph, result.calls, stream);
@@ -152,9 +159,9 @@ void print(const std::string& kernel, const std::string& renew, int epoch, const
 void run(const std::string& word, int epochs, const Options& o) {
   const Renew renew = parse_renew(word);
   const Op op(o.op_path);
-  const Problem problem = op.problem(o.cases.at(0));
-  std::vector<std::vector<Bytes>> inputs;
-  for (int set = 0; set < kSets; ++set) inputs.push_back(op.inputs(problem, 0, o.seed + set));
+  const Problem problem = op.problem(o.cases.at(0), o);
+  std::vector<Bytes> inputs;
+  for (int set = 0; set < kSets; ++set) inputs.push_back(op.inputs(problem, 0, o.seed + static_cast<uint64_t>(set)));
   std::mt19937_64 random(o.seed);
   const char* tmp = std::getenv("TMPDIR");
   const std::string folder = std::string(tmp == nullptr ? "/tmp" : tmp) + "/epochs-" + std::to_string(getpid()) + "-";
