@@ -76,10 +76,16 @@ std::string Data::folder(const Problem& problem) const {
   return name;
 }
 
+// Half of what may be kept is for the ordinary class, of which every process takes
+// six images.
 int Data::pool(const Problem& problem, int input_class) const {
-  const size_t fitting = kPoolBytes / (problem.all_inputs() + result_bytes(op_, problem));
-  if (input_class == 0) return static_cast<int>(std::clamp<size_t>(fitting, kLeastSeeds, kOrdinarySeeds));
-  return static_cast<int>(std::clamp<size_t>(fitting / static_cast<size_t>(op_.classes()), 1, kOtherSeeds));
+  const size_t half = fitting(problem) / 2;
+  if (input_class == 0) return static_cast<int>(std::clamp<size_t>(half, kLeastSeeds, kOrdinarySeeds));
+  return static_cast<int>(std::clamp<size_t>(half / static_cast<size_t>(op_.classes()), 1, kOtherSeeds));
+}
+
+size_t Data::fitting(const Problem& problem) const {
+  return std::max<size_t>(kLeastSeeds, kPoolBytes / (problem.all_inputs() + result_bytes(op_, problem)));
 }
 
 uint64_t Data::seed(const Problem& problem, int input_class, int index) const {
@@ -131,9 +137,11 @@ void Data::prepare(const Problem& problem) {
   if (mkdir(folder(problem).c_str(), 0755) != 0 && errno != EEXIST) throw Failure("tool", "making the folder " + folder(problem) + " failed");
   if (!read_salt(problem)) write_file(folder(problem) + "/salt", std::string(reinterpret_cast<const char*>(&salt_), sizeof salt_));
   if (!read_salt(problem)) throw Failure("tool", "what was written to " + folder(problem) + " cannot be read");
+  // What does not fit is computed when it is used.
   std::vector<std::pair<int, int>> wanted;
   for (int input_class = 0; input_class < op_.classes(); ++input_class)
     for (int i = 0; i < pool(problem, input_class); ++i) wanted.emplace_back(input_class, i);
+  wanted.resize(std::min(wanted.size(), fitting(problem)));
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
   std::string why;

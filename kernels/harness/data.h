@@ -15,8 +15,8 @@ struct Golden {
   uint64_t seed = 0;
 };
 
-// Data chooses inputs at random from a pool: at least 32 seeds of the ordinary
-// class, fewer of the others, fewer of large cases. Where the options name a
+// Data chooses inputs at random from a pool: 32 seeds of the ordinary class and 2 of
+// each other, fewer of a case of which they would take more than 256 MiB. Where the options name a
 // folder, inputs and results are read from it, a folder for each case, and
 // computed where a file is missing or is not what was written. Only `prepare`
 // writes there.
@@ -32,6 +32,7 @@ class Data {
 
  private:
   int pool(const Problem& problem, int input_class) const;
+  size_t fitting(const Problem& problem) const;
   uint64_t seed(const Problem& problem, int input_class, int index) const;
   std::string folder(const Problem& problem) const;
   std::string file(const Problem& problem, int input_class, int index, const char* what) const;
