@@ -38,6 +38,7 @@ const evidence = "evidence"
 var kinds = []kind{
 	{name: "builds", folder: "build", depth: 2},
 	{name: "harness", folder: "harness", depth: 1},
+	{name: "inputs", folder: "data", depth: 2},
 	{name: evidence, folder: "evidence", depth: 3},
 	{name: "stores", folder: "stores", depth: 1},
 	{name: "bases", folder: "base", depth: 1},

@@ -217,9 +217,9 @@ func (x *experiment) names(tests []int) string {
 	return strings.Join(words, " ")
 }
 
-// slowing are the harness's words for clocks that it holds down by force.
+// slowing are the device's own words for clocks that it holds down by force.
 // The power cap is not among them: a kernel that reaches it does so always.
-var slowing = []string{"hw_slowdown", "hw_thermal", "sw_thermal", "hw_power_brake"}
+var slowing = []string{"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"}
 
 // unusable says why a round cannot be used, by the device's state and the
 // processes' success, blind to every time.
