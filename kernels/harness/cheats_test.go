@@ -106,6 +106,28 @@ func TestCheats(t *testing.T) {
 	})
 }
 
+// TestDeclared runs an op that works in place, whose results vary, and that needs a
+// workspace. What is declared is needed: without it the same kernel is refused.
+func TestDeclared(t *testing.T) {
+	s := buildStandIn(t)
+	op, kernel := filepath.Join(t.TempDir(), "op.so"), filepath.Join(t.TempDir(), "kernel.so")
+	s.compile(t, op, "-shared", "-fPIC", "testdata/declared/add.cc")
+	s.compile(t, kernel, "-shared", "-fPIC", "-x", "c++", "testdata/declared/add.cu", "-L"+s.dir, "-lcudart")
+	common := []string{"--op", op, "--case", "some=N:1000", "--kernel", "k=" + kernel, "--run", "k@some", "--alignment", "16"}
+	declared := append(common, "--tolerance", "relative_error=1e-4,max_abs_error=1,between_runs=1e-5", "--varies", "--inout", "x", "--workspace", "4096")
+	for mode, more := range map[string][]string{"check": nil, "time": {"--batches", "4", "--batch-us", "100", "--warmup-ms", "0"}} {
+		records, code := run(t, s.program, append(append([]string{mode}, declared...), more...)...)
+		checkFrame(t, records, code)
+		if passed, reasons := verdicts(records); code != 0 || len(reasons) > 0 || (passed == 1) != (mode == "check") {
+			t.Errorf("%s: exit %d, %d passed, %q, %v", mode, code, passed, reasons, records[len(records)-2])
+		}
+	}
+	records, code := run(t, s.program, append([]string{"check", "--tolerance", "relative_error=1e-4"}, common...)...)
+	if kind, failure := errorKind(records); code != 1 || kind != "unsupported" {
+		t.Errorf("undeclared: exit %d, %v", code, failure)
+	}
+}
+
 // hold runs what gate would: the check, and the timing of what passes it.
 func (c cheat) hold(t *testing.T, program, op, kernel, shape string, timing ...string) {
 	t.Helper()
@@ -163,7 +185,7 @@ func buildStandIn(t *testing.T) *standIn {
 		t.Skip("compiles the program under the sanitizers, which takes a minute")
 	}
 	toolkit := filepath.Dir(filepath.Dir(findCompiler(t))) // for its headers
-	t.Setenv("ASAN_OPTIONS", "detect_leaks=0")              // the worker ends without a tidying up
+	t.Setenv("ASAN_OPTIONS", "detect_leaks=0")             // the worker ends without a tidying up
 	standInOnce.Do(func() { standInOnce.standIn, standInOnce.err = makeStandIn(toolkit) })
 	if standInOnce.err != nil {
 		t.Fatal(standInOnce.err)
