@@ -1,8 +1,9 @@
 # make check   sets up what is missing and runs the main job
 # make test    sets up what is missing, lints, and passes the tests and the selftest
+# make race    the race detector over all packages, without the tests that start the compiler or gate many times
 # make man     writes bin/gate.1, the manual page
 # make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
-.PHONY: check test man lint bench fuzz tools clean
+.PHONY: check test race man lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
@@ -17,6 +18,9 @@ check: $(GATE) compiler
 test: $(GATE) compiler lint
 	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -timeout 40m ./...
 	CUDA_HOME="$$(cat bin/cuda-home)" $(GATE) selftest
+
+race: $(GATE) compiler
+	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -race -short -timeout 20m ./...
 
 man: $(GATE)
 	$(GATE) help --format man >bin/gate.1

@@ -100,6 +100,7 @@ func documents(t *testing.T) []string {
 }
 
 func TestTranscripts(t *testing.T) {
+	takesLong(t)
 	var all []transcript
 	for _, file := range documents(t) {
 		data, err := os.ReadFile(file)

@@ -29,6 +29,13 @@ func some[T any](all []T, few int) []T {
 	return all[:few]
 }
 
+// takesLong leaves a test out of make race.
+func takesLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts gate many times")
+	}
+}
+
 // status runs a program and returns its exit status.
 func (v victim) status(env []string, name string, args ...string) (code int, stdout, stderr string) {
 	v.Helper()
@@ -89,6 +96,7 @@ func (v victim) spoiled(what string, code int, said string) {
 // TestDiskFull gives gate caches of several sizes. Where there is too little
 // room a tool failed, and with more room the next run succeeds.
 func TestDiskFull(t *testing.T) {
+	takesLong(t)
 	v := newVictim(t)
 	small := 0
 	for i, size := range some([]int{512, 64, 16, 256, 1024, 1536, 2048, 4096}, 2) {
@@ -123,6 +131,7 @@ func TestDiskFull(t *testing.T) {
 
 // TestLimits sets limits of the shell's.
 func TestLimits(t *testing.T) {
+	takesLong(t)
 	v := newVictim(t)
 	failed := 0
 	for i, limit := range some([]string{"-f 64", "-n 24", "-f 0", "-f 8", "-f 512", "-f 2048", "-n 12", "-n 64", "-v 1500000", "-v 3000000", "-t 1"}, 2) {
@@ -153,6 +162,7 @@ var stages = []string{"ld", "bin/ptxas", "bin/cudafe++", "nvvm/bin/cicc", "bin/f
 
 // TestStagesKilled kills each program of a compilation as soon as it starts.
 func TestStagesKilled(t *testing.T) {
+	takesLong(t)
 	v := newVictim(t)
 	root := t.TempDir()
 	copyToolkit(t, lab.cudaHome, root)

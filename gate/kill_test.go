@@ -126,6 +126,7 @@ func (v victim) files(dir string) (list []string) {
 // TestKills kills gate without a warning at any moment of its work. The next
 // run succeeds, and after it nothing of the killed one is left.
 func TestKills(t *testing.T) {
+	takesLong(t)
 	v := newVictim(t)
 	git := v.files(filepath.Join(v.dir, ".git"))
 	seed := uint64(time.Now().UnixNano())

@@ -114,8 +114,16 @@ func TestScripts(t *testing.T) {
 	if lab.missing != "" && os.Getenv("GATE_REQUIRE_NVCC") == "1" {
 		t.Fatalf("GATE_REQUIRE_NVCC=1: %s", lab.missing)
 	}
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() { // those in which gate does several things at a time
+		dir = ""
+		for _, name := range []string{"two_checks_at_once", "first_check_measures", "signals", "kernel_hangs_when_timed", "calibrate_quiet", "progress"} {
+			files = append(files, filepath.Join("testdata/script", name+".txtar"))
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
 		Setup:               setup,
 		Condition:           condition,
 		RequireExplicitExec: true,

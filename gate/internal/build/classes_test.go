@@ -19,6 +19,7 @@ import (
 // TestEveryInputCounts holds what identities once missed: each edit changes
 // what runs, and each is a change.
 func TestEveryInputCounts(t *testing.T) {
+	compilesMuch(t)
 	t.Parallel()
 	w := &bench{root: t.TempDir(), cache: t.TempDir()}
 	outside := filepath.Join(w.root, "outside", "outside.h")
@@ -95,6 +96,7 @@ func swap(tr *tree, file, before, after string) {
 
 // TestRefusedInput holds what no identity could hold to an exit status and a line.
 func TestRefusedInput(t *testing.T) {
+	compilesMuch(t)
 	t.Parallel()
 	tools(t)
 	own := t.TempDir()
@@ -207,6 +209,7 @@ func TestFaultOfTheMachine(t *testing.T) {
 // TestNothingLocalCounts builds one commit as two users on two machines would:
 // in other folders, with another home, temporary folder and environment.
 func TestNothingLocalCounts(t *testing.T) {
+	compilesMuch(t)
 	t.Parallel()
 	var first evidence.Identity
 	for i, tr := range append(toys()[1:2], toys()[3]) {
@@ -236,6 +239,7 @@ const goldenID = "v2852f3cc248-v2e9f49431f8"
 
 // TestEnvironmentNeitherActsNorCounts sets the variables that nvcc reads.
 func TestEnvironmentNeitherActsNorCounts(t *testing.T) {
+	compilesMuch(t)
 	root, k := newKernel(t, nil)
 	own := t.TempDir()
 	for _, name := range []string{"NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "PTXAS_FLAGS", "CUDAFE_FLAGS", "NVLINK_FLAGS", "INCLUDES", "SYSTEM_INCLUDES", "LIBRARIES",
@@ -255,6 +259,7 @@ func TestEnvironmentNeitherActsNorCounts(t *testing.T) {
 // TestEveryArchitecture builds a kernel with a little of everything for every
 // architecture that the compiler knows, with and without relocatable code.
 func TestEveryArchitecture(t *testing.T) {
+	compilesMuch(t)
 	t.Parallel()
 	archs := []string{"sm_75", "sm_90a", "sm_100", "sm_120"}
 	if *editCount > 60 {

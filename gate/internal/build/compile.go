@@ -95,6 +95,10 @@ func (b *Builder) store(tmp, request string, found deps, m *meta, cubins []strin
 // userFault turns code that gate refuses into an error that names the file as
 // the user knows it.
 func userFault(k *manifest.Kernel, err error) error {
+	var large *InputError
+	if errors.As(err, &large) {
+		return &InputError{k.File, large.File + " " + large.Msg}
+	}
 	var source *identity.SourceError
 	if !errors.As(err, &source) {
 		return err

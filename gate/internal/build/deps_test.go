@@ -1,7 +1,10 @@
 package build
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -74,5 +77,29 @@ func TestFindCubinWantsExactlyOne(t *testing.T) {
 	write(t, filepath.Join(dir, "k.compute_90.sm_90.cubin"), "")
 	if got, err := findCubin(dir, "k", "sm_90"); err != nil || filepath.Base(got) != "k.compute_90.sm_90.cubin" {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestLargeCodeIsNotRead: an initialised array of a gigabyte makes a cubin of
+// one, which is refused by its size and not read.
+func TestLargeCodeIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "k.sm_90.cubin")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := readCubin(dir, "k", "sm_90", nil)
+	runtime.ReadMemStats(&after)
+	var refused *InputError
+	if !errors.As(err, &refused) || refused.Error() != "k.sm_90.cubin: has 1024 MiB, and gate reads files of a build of at most 256 MiB" {
+		t.Errorf("%v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes were allocated", took)
 	}
 }

@@ -427,6 +427,7 @@ func (w *bench) include(t *testing.T) string {
 // TestEdits draws edits and holds gate's answer against what the compiler made:
 // nothing that runs otherwise is called unchanged, and nothing harmless changed.
 func TestEdits(t *testing.T) {
+	compilesMuch(t)
 	t.Parallel()
 	tools(t)
 	trees := toys()

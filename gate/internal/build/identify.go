@@ -62,7 +62,7 @@ func readCubin(tmp, stem, arch string, modules identity.Modules) (*identity.Cubi
 	if err != nil {
 		return nil, "", err
 	}
-	data, err := os.ReadFile(file)
+	data, err := readWhole(file)
 	if err != nil {
 		return nil, "", err
 	}
@@ -95,7 +95,7 @@ func (b *Builder) hostID(p places, tmp, stem string, modules identity.Modules) (
 		name string
 		to   *[]byte
 	}{{".cudafe1.cpp", &u.Host}, {".cudafe1.stub.c", &u.Stub}} {
-		data, err := os.ReadFile(filepath.Join(tmp, stem+f.name))
+		data, err := readWhole(filepath.Join(tmp, stem+f.name))
 		if err != nil {
 			return "", fmt.Errorf("reading the compiler's host-side intermediate: %w", err)
 		}

@@ -85,7 +85,7 @@ func (b *Builder) inputs(p places, k *manifest.Kernel, tmp string, output []byte
 			return nil, errors.New("nvcc did not leave what it preprocessed")
 		}
 		for _, file := range found {
-			text, err := os.ReadFile(file)
+			text, err := readWhole(file)
 			if err != nil {
 				return nil, err
 			}
@@ -114,7 +114,7 @@ func (b *Builder) inputs(p places, k *manifest.Kernel, tmp string, output []byte
 }
 
 func (b *Builder) readInput(in *inputs, p places, k *manifest.Kernel, path, name string, isSystem func(string) bool) error {
-	data, err := os.ReadFile(path)
+	data, err := readWhole(path)
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,22 @@ func (b *Builder) readInput(in *inputs, p places, k *manifest.Kernel, path, name
 	in.looks = append(in.looks, s.Looks...)
 	in.computed = in.computed || s.Computed
 	return nil
+}
+
+// mostWhole bounds a file that is read whole, as the code of an array of a
+// gigabyte would be.
+const mostWhole = 256 << 20
+
+// readWhole reads a file of a build.
+func readWhole(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > mostWhole {
+		return nil, &InputError{filepath.Base(path), fmt.Sprintf("has %d MiB, and gate reads files of a build of at most %d MiB", info.Size()>>20, mostWhole>>20)}
+	}
+	return os.ReadFile(path)
 }
 
 // entered are the files that preprocessed text says were entered: those of a
@@ -201,7 +217,7 @@ func (b *Builder) linkInputs(p places, k *manifest.Kernel) (map[string]string, e
 	sums := map[string]string{}
 	for i, name := range slices.Concat(k.Objects, k.Libraries) {
 		path := filepath.Join(k.Dir, filepath.FromSlash(name))
-		data, err := os.ReadFile(path)
+		data, err := readWhole(path)
 		if err != nil {
 			return nil, err
 		}
