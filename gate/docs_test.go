@@ -334,3 +334,34 @@ func TestRewriteKeepsTheRest(t *testing.T) {
 		t.Errorf("%v, got:\n%s\nwant:\n%s", err, got, want)
 	}
 }
+
+// TestIdentityNamesItsTests: what identity.md says is held by a test or a script
+// that there is.
+func TestIdentityNamesItsTests(t *testing.T) {
+	page, err := os.ReadFile("docs/identity.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	files, _ := filepath.Glob("internal/*/*_test.go")
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(text)
+	}
+	names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z]+|[a-z_]+\\.txtar)`").FindAllStringSubmatch(string(page), -1)
+	if len(names) < 40 {
+		t.Fatalf("%d names", len(names))
+	}
+	for _, m := range names {
+		if strings.HasSuffix(m[1], ".txtar") {
+			if _, err := os.Stat(filepath.Join("testdata/script", m[1])); err != nil {
+				t.Error(err)
+			}
+		} else if !strings.Contains(sources.String(), "\nfunc "+m[1]+"(") {
+			t.Errorf("no test is called %s", m[1])
+		}
+	}
+}
