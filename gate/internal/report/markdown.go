@@ -129,17 +129,23 @@ func kernelCell(b block) string {
 	return name + " " + prose(b.arch) + ", " + prose(b.state)
 }
 
+// mostReason bounds the characters of a reason in a cell; the log has all of it.
+const mostReason = 400
+
+// unbroken keeps a number and its unit on one line.
+var unbroken = strings.NewReplacer(" ns", "\u00a0ns", " µs", "\u00a0µs", " ms", "\u00a0ms", " B", "\u00a0B", " %", "\u00a0%")
+
 func findingRow(kernel string, g group) string {
 	f, accepts := g.first, ""
 	if len(g.rules) == 1 {
 		accepts = f.Accepts
 	}
-	why := prose(f.Reason)
+	why := prose(printable.Cut(f.Reason, mostReason))
 	if f.Hint != "" {
 		why += ". " + prose(f.Hint)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", symbols[shown(f)], kernel, codes(g.rules), codes(g.cases),
-		prose(movement(f)+change(f)), prose(accepts), why)
+		unbroken.Replace(prose(movement(f)+change(f))), prose(accepts), why)
 }
 
 // shown is the status by which a finding weighs.

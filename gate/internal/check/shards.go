@@ -1,0 +1,63 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Matrix is the runs of a change as a workflow's matrix: each measures some
+// kernels, and all together what is missing.
+type Matrix struct {
+	Include []Part `json:"include"`
+}
+
+// A Part is one run of a matrix. Args are the flags and arguments of collect, one
+// a line, as the action takes them.
+type Part struct {
+	Name string `json:"name"`
+	Args string `json:"args"`
+}
+
+// Shards spreads what is to be measured over at most so many runs, so that each
+// takes about the same time of a GPU. Kernels of which nothing is missing are in
+// none.
+func Shards(ctx context.Context, o Options, most int) (Matrix, error) {
+	r, err := open(ctx, o)
+	if err != nil {
+		return Matrix{}, err
+	}
+	type load struct {
+		seconds float64
+		kernels []string
+	}
+	var kernels []load
+	for _, s := range r.asked.Subjects {
+		if slices.ContainsFunc(kernels, func(l load) bool { return l.kernels[0] == s.Name }) {
+			continue
+		}
+		if seconds := r.asked.Only([]string{s.Name}).Preview(r.ledger).GPUSeconds; seconds > 0 {
+			kernels = append(kernels, load{seconds, []string{s.Name}})
+		}
+	}
+	slices.SortStableFunc(kernels, func(a, b load) int { return cmp.Compare(b.seconds, a.seconds) })
+	shards := make([]load, max(1, min(most, len(kernels))))
+	for _, k := range kernels { // the longest first, each to the run that has least
+		least := 0
+		for i := range shards {
+			if shards[i].seconds < shards[least].seconds {
+				least = i
+			}
+		}
+		shards[least].seconds += k.seconds
+		shards[least].kernels = append(shards[least].kernels, k.kernels...)
+	}
+	m := Matrix{Include: []Part{}}
+	for i, s := range shards {
+		args := append([]string{"--shard", fmt.Sprintf("%d/%d", i+1, len(shards))}, s.kernels...)
+		m.Include = append(m.Include, Part{Name: fmt.Sprint(i + 1), Args: strings.Join(args, "\n")})
+	}
+	return m, nil
+}
