@@ -337,6 +337,8 @@ func forgeries(f *forger) map[string][]byte {
 		}
 	}
 	for name, change := range map[string]func(k map[string]any){
+		"no function":          func(k map[string]any) { delete(k, "functions") },
+		"another function":     func(k map[string]any) { k["functions"] = []any{map[string]any{"name": "f()", "short": "f"}} },
 		"no case":              func(k map[string]any) { k["cases"] = []any{} },
 		"another case":         func(k map[string]any) { k["cases"] = []any{"tiny"} },
 		"a case more":          func(k map[string]any) { k["cases"] = append(k["cases"].([]any), "tiny") },

@@ -21,6 +21,7 @@ func judgeCommand() *cli.Command {
 			"On the event workflow_run, bundles and files of the pull request come from GitHub.\n\n" +
 			"Exit status: that of gate check.",
 		Flags: append(append(githubFlags(),
+			&cli.BoolFlag{Name: "doubt", Usage: "leave a kernel open that is called unchanged although the pull request changes what it is built from"},
 			&cli.StringFlag{Name: "policy", Usage: "the policy `FILE` (default: policies.yaml at the root of the repository)"},
 			&cli.StringFlag{Name: "base", Usage: "refuse bundles that were measured against another `COMMIT`"},
 			&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH` (default: $CUDA_HOME, PATH, then gate's own)"},
@@ -91,7 +92,7 @@ func handedIn(c *cli.Context, e *event.Event) (in handed, err error) {
 	if err != nil {
 		return in, err
 	}
-	in.Head = m.Head
+	in.Head, in.Doubt = m.Head, c.Bool("doubt")
 	if in.Changes, err = client.Changes(c.Context, m); err != nil {
 		return in, err
 	}

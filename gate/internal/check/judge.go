@@ -26,6 +26,7 @@ import (
 type Matter struct {
 	Head    string           // commit of the change
 	Changes []project.Change // files of the pull request
+	Doubt   bool             // leave a kernel open that is called unchanged although they touch what it is built from
 }
 
 // Judge judges what untrusted runs collected. What is asked comes from the
@@ -43,7 +44,7 @@ func Judge(ctx context.Context, o Options, bundles []*bundle.Bundle, refused str
 	if refused == "" {
 		said = claimed(bundles[0].Kernels)
 	}
-	expected, err := r.project.Expect(ctx, said, refused, m.Changes)
+	expected, err := r.project.Expect(ctx, said, refused, m.Changes, m.Doubt)
 	if err != nil {
 		return nil, err
 	}

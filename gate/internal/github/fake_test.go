@@ -200,7 +200,7 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 		id, _ := strconv.Atoi(oneCheck.FindStringSubmatch(path)[1])
 		send(200, f.update(f.checks[id-1], in))
 	case strings.HasSuffix(path, "/check-runs"):
-		send(200, node{"total_count": len(f.checks), "check_runs": f.checks})
+		send(200, node{"total_count": len(f.checks), "check_runs": append([]node{}, f.checks...)})
 	case r.Method == "POST" && strings.HasPrefix(path, "/statuses/"):
 		in["id"], in["node_id"], in["url"], in["avatar_url"], in["target_url"] = 1, "x", "https://x", "https://x", "https://x"
 		in["created_at"], in["updated_at"], in["creator"] = "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", node{"login": "a", "id": 1, "type": "Bot"}

@@ -40,7 +40,8 @@ type Expected struct {
 // kernels, cases and harnesses are judged comes from the base and its policy: a
 // claim adds kernels, and takes none away. Refused is why the claims cannot be
 // read; changes are the files of the pull request, nil where they are not known.
-func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, changes []Change) (*Expected, error) {
+// Doubt leaves a kernel open that is called unchanged although they touch it.
+func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, changes []Change, doubt bool) (*Expected, error) {
 	base := p.builder.Build(ctx, p.baseRoot, p.base)
 	others := p.builder.Build(ctx, p.Root, slices.Collect(maps.Values(p.references)))
 	if err := ctx.Err(); err != nil {
@@ -55,7 +56,7 @@ func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, ch
 		return nil, err
 	}
 	e.Subjects = append(e.Subjects, p.unclaimed(claims, changes)...)
-	e.Notes = append(e.Notes, touchedInputs(e.Subjects, base, changes)...)
+	e.Notes = append(e.Notes, touchedInputs(e.Subjects, base, changes, doubt)...)
 	if refused != "" {
 		for _, s := range e.Subjects {
 			*s = plan.Subject{Name: s.Name, File: s.File, Arch: s.Arch, Op: s.Op, State: verdict.NoBase, Head: plan.Side{Why: refused, Absent: true}}
@@ -127,6 +128,9 @@ func (p *Project) claimed(c Claim, base *build.Result) (*plan.Subject, error) {
 		s.Base.Why = "the base does not build: " + base.Err.Error()
 		return s, nil
 	}
+	if s.Head.Why == "" {
+		s.Lost = append(s.Lost, goneFunctions(base.Artifact, c)...)
+	}
 	if s.Base = side(*base); s.Head.Identity == s.Base.Identity {
 		s.State = verdict.Unchanged
 	}
@@ -152,6 +156,24 @@ func (p *Project) claimedCases(s *plan.Subject, c Claim) error {
 		s.Cases = append(s.Cases, one)
 	}
 	return nil
+}
+
+// goneFunctions are those that the base judges and a claim does not have. One
+// whose parameters changed is the same one.
+func goneFunctions(base *build.Artifact, c Claim) []plan.Loss {
+	has := map[string]int{}
+	for _, e := range c.Head.Entries {
+		has[e.Short]++
+	}
+	var out []plan.Loss
+	for _, e := range base.Entries {
+		short, name := build.Name(e), build.Demangle(e)
+		left := slices.ContainsFunc(c.Left, func(l plan.Loss) bool { return l.Entry == name })
+		if has[short]--; has[short] < 0 && !left {
+			out = append(out, plan.Loss{Entry: name, Reason: "the base judges " + name + " and the bundle does not have it"})
+		}
+	}
+	return out
 }
 
 // goneNames are the base's cases that a claim does not have. Those of another op
@@ -195,7 +217,7 @@ func (p *Project) unclaimed(claims []Claim, changes []Change) []*plan.Subject {
 // touchedInputs names the kernels that are called unchanged although the pull
 // request changes a file that goes into them. A comment changes nothing; whether
 // it was one cannot be told without building the head.
-func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Change) []string {
+func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Change, doubt bool) []string {
 	var notes []string
 	for _, s := range subjects {
 		i := slices.IndexFunc(base, func(r build.Result) bool { return r.Kernel.Name == s.Name && r.Arch == s.Arch && r.Artifact != nil })
@@ -209,8 +231,11 @@ func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Chan
 			}
 		}
 		if len(touched) > 0 {
-			notes = append(notes, fmt.Sprintf("%s is called unchanged, and the pull request changes what it is built from: %s. That it compiles to the same code was not checked: nothing of the head is built here",
-				s.Name, strings.Join(touched[:min(mostNamed, len(touched))], ", ")))
+			note := fmt.Sprintf("%s is called unchanged, and the pull request changes what it is built from: %s. That it compiles to the same code was not checked: nothing of the head is built here",
+				s.Name, strings.Join(touched[:min(mostNamed, len(touched))], ", "))
+			if notes = append(notes, note); doubt {
+				s.Head = plan.Side{Absent: true, Why: note}
+			}
 		}
 	}
 	return notes
