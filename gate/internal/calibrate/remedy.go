@@ -12,8 +12,7 @@ import (
 // remedies are what would make a kernel gateable, each by itself.
 func (c calibration) remedies(row verdict.Calibrated) []string {
 	var out []string
-	looks := compare.SequentialPlan().Looks
-	last := looks[len(looks)-1].Pairs
+	last := lastPairs()
 	switch need := row.Figures.NeedPairs; {
 	case need > last:
 		out = append(out, fmt.Sprintf("more processes do not: about %d pairs would be needed, and the plan ends at %d", need, last))
@@ -28,16 +27,17 @@ func (c calibration) remedies(row verdict.Calibrated) []string {
 	return out
 }
 
-// secondsFor is the wall time of so many pairs: of the look that holds them,
-// because nothing is decided between looks.
+// secondsFor is the wall time of so many pairs: of the round that completes
+// them, because nothing is decided inside one.
 func (c calibration) secondsFor(pairs int) float64 {
-	for _, l := range compare.SequentialPlan().Looks {
-		if l.Pairs >= pairs {
-			pairs = l.Pairs
-			break
-		}
-	}
-	return 2 * float64(pairs) * c.ProcessSeconds
+	size := compare.SequentialPlan().PerArm
+	return 2 * float64((pairs+size-1)/size*size) * c.ProcessSeconds
+}
+
+// lastPairs is where the plan ends.
+func lastPairs() int {
+	looks := compare.SequentialPlan().Looks
+	return looks[len(looks)-1]
 }
 
 // findable is the smallest max_regression, rounded up to 0.1 %, that would be

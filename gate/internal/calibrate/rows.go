@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -26,25 +25,11 @@ func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 			c.Recorded, c.Rounds, c.Discarded, c.ProcessSeconds = r.Provenance.Recorded, r.AA.Rounds, len(r.AA.Discarded), r.AA.ProcessSeconds
 		}
 	}
-	looks := compare.SequentialPlan().Looks
-	c.BudgetPairs = looks[len(looks)-1].Pairs
+	c.BudgetPairs = lastPairs()
 	if c.ProcessSeconds > 0 { // two processes a pair
 		c.BudgetPairs = int(min(float64(c.BudgetPairs), c.BudgetSeconds/(2*c.ProcessSeconds)))
 	}
 	return c
-}
-
-// looks is what the budget leaves of the sequential plan. Its looks keep their
-// weights, because an experiment that runs out of time keeps them too. False
-// where not even the first look is reached, whose figures are shown then.
-func (c calibration) looks() (compare.Plan, bool) {
-	p := compare.SequentialPlan()
-	n := 0
-	for n < len(p.Looks) && p.Looks[n].Pairs <= c.BudgetPairs {
-		n++
-	}
-	p.Looks = p.Looks[:max(1, n)]
-	return p, n > 0
 }
 
 // rows are those of one record: one for each state of the caches and limits
@@ -105,16 +90,11 @@ func (c calibration) evaluate(row verdict.Calibrated, r *evidence.Record) (verdi
 	if err != nil {
 		return row, err
 	}
-	plan, reached := c.looks()
-	figures, err := compare.SpreadOf(rounds, row.Limits, plan, c.Tests)
+	figures, err := compare.SpreadOf(rounds, row.Limits, compare.SequentialPlan(), c.BudgetPairs, c.Tests)
 	if err != nil {
 		return row, err
 	}
-	row.Figures, row.Gateable, row.Reason = &figures, figures.Gateable && reached, figures.Detail
-	if !reached {
-		row.Reason = fmt.Sprintf("not gateable: the budget pays for %d pairs, and the first look is at %d", c.BudgetPairs, plan.Looks[0].Pairs)
-		figures.MDE90, figures.Gateable, figures.Detail = nil, false, row.Reason
-	}
+	row.Figures, row.Gateable, row.Reason = &figures, figures.Gateable, figures.Detail
 	if !row.Gateable {
 		row.Remedies = c.remedies(row)
 	}

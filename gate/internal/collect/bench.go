@@ -180,9 +180,9 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 		for _, t := range s.Tasks {
 			pairs = append(pairs, c.pairOf(t))
 		}
-		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, c.budget, s.Plan))
+		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, s.States, c.budget, s.Plan))
 	case s.Tier == evidence.Latency:
-		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks)))
+		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks), s.States))
 	case s.Tier == evidence.Profile:
 		for _, u := range c.units(s.Tasks) {
 			r, err := c.profileUnit(ctx, u)

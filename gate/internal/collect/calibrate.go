@@ -88,7 +88,7 @@ func (a *calibration) run(ctx context.Context, asked []unit, rounds int) error {
 func (a *calibration) pilot(ctx context.Context, asked []unit) error {
 	a.c.say("calibrating %d kernels, pilot", len(asked))
 	a.series = map[string]*timing{}
-	if err := a.c.process(ctx, asked, a.series); err != nil {
+	if err := a.c.process(ctx, asked, nil, a.series); err != nil {
 		return err
 	}
 	for _, t := range a.series {
@@ -111,7 +111,7 @@ func (a *calibration) round(ctx context.Context, units []unit, of int) (why stri
 	shuffle(units)
 	for n := range roundProcesses {
 		a.c.say("calibrating %d kernels, round %d of %d, process %d of %d", len(units), a.rounds+1, of, n+1, roundProcesses)
-		if err := a.c.process(ctx, units, series); err != nil {
+		if err := a.c.process(ctx, units, nil, series); err != nil {
 			return "", err
 		}
 		for _, u := range units {

@@ -74,7 +74,7 @@ func TestCalibrateRunsWholeRounds(t *testing.T) {
 	}
 }
 
-const throttled = `after=$(echo "$state" | sed 's/"throttle":\[\]/"throttle":["hw_thermal_slowdown"]/')`
+const throttled = `after=$(echo "$state" | sed 's/"throttle":\[\]/"throttle":["hw_thermal"]/')`
 
 func TestCalibrateDiscardsWholeRoundsByTheDevicesWords(t *testing.T) {
 	c, _ := fake(t, timesOf(`if [ $n -ge 5 ] && [ $n -le 12 ]; then `+throttled+`; fi`)) // the first round, and the second attempt at it
@@ -83,7 +83,7 @@ func TestCalibrateDiscardsWholeRoundsByTheDevicesWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	aa := records[0].AA
-	if aa.Rounds != 10 || len(records[0].Samples) != 80 || len(aa.Discarded) != 2 || aa.Discarded[1].Number != 0 || !strings.Contains(aa.Discarded[1].Reason, "hw_thermal_slowdown") {
+	if aa.Rounds != 10 || len(records[0].Samples) != 80 || len(aa.Discarded) != 2 || aa.Discarded[1].Number != 0 || !strings.Contains(aa.Discarded[1].Reason, "hw_thermal") {
 		t.Errorf("%d samples, %+v", len(records[0].Samples), aa)
 	}
 	for _, s := range records[0].Samples {
@@ -97,7 +97,7 @@ func TestCalibrateDiscardsWholeRoundsByTheDevicesWords(t *testing.T) {
 
 	c, kept := fake(t, timesOf(throttled))
 	_, err = c.calibrate(context.Background(), []unit{of("op/a", "small")}, 10)
-	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a round: the device slowed itself down: hw_thermal_slowdown") || len(*kept) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "the device would not hold still for a round: the device slowed itself down: hw_thermal") || len(*kept) != 0 {
 		t.Errorf("%v, %d kept", err, len(*kept))
 	}
 	if n := len(processesOf(t, c)); n != 1+3*8 {

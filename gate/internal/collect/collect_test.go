@@ -178,7 +178,7 @@ func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
 	script := "case \"$*\" in *op/bad@*)\n" + say(append([]string{configLine}, begin("op/bad"))...) + "kill -SEGV $$;;\nesac\n" +
 		say(append(append([]string{configLine}, good...), endLine(good...))...)
 	c, kept := fake(t, script)
-	records, err := c.timeAlone(context.Background(), []unit{of("op/bad", "small"), of("op/good", "small")})
+	records, err := c.timeAlone(context.Background(), []unit{of("op/bad", "small"), of("op/good", "small")}, []evidence.CacheState{evidence.Warm})
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
@@ -209,7 +209,7 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 			line := strings.Replace(timeLine, change[0], change[1], 1)
 			c, kept := fake(t, say(configLine, timedLine, line, endLine(timedLine, line)))
 			t.Parallel()
-			records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")})
+			records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")}, []evidence.CacheState{evidence.Warm})
 			if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Failure.Kind != evidence.Wrong || len(*kept) != 0 {
 				t.Errorf("%+v, %v", records, err)
 			}
@@ -221,7 +221,7 @@ func TestTimesThatCannotBeUsed(t *testing.T) {
 // launch of it.
 func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
 	c, kept := fake(t, say(configLine, timedLine, timeLine, endLine(timedLine, timeLine)))
-	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")})
+	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")}, []evidence.CacheState{evidence.Warm})
 	if err == nil {
 		for _, r := range records {
 			if r.Provenance.Kernel == "op/silent" && r.Failure == nil {
@@ -241,7 +241,7 @@ func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
 func TestAHarnessThatSpeaksOfOthersEnds(t *testing.T) {
 	twice := []string{timedLine, timeLine, timeLine}
 	c, kept := fake(t, say(append(append([]string{configLine}, twice...), endLine(twice...))...))
-	if _, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")}); err == nil || !strings.Contains(err.Error(), "a second result of op/k on small, warm") || len(*kept) != 0 {
+	if _, err := c.timeAlone(context.Background(), []unit{of("op/k", "small"), of("op/silent", "small")}, []evidence.CacheState{evidence.Warm}); err == nil || !strings.Contains(err.Error(), "a second result of op/k on small, warm") || len(*kept) != 0 {
 		t.Errorf("%v, %d kept", err, len(*kept))
 	}
 }
@@ -249,12 +249,12 @@ func TestAHarnessThatSpeaksOfOthersEnds(t *testing.T) {
 func TestTimesOfSomeoneElseAreNobodys(t *testing.T) {
 	line := strings.ReplaceAll(timeLine, "op/k", "op/x")
 	c, kept := fake(t, say(configLine, line, endLine(line)))
-	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")})
+	records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")}, []evidence.CacheState{evidence.Warm})
 	if err != nil || records[0].Failure == nil || records[0].Failure.Kind != evidence.Tool || len(*kept) != 0 {
 		t.Errorf("%+v, %v", records, err)
 	}
 	c, kept = fake(t, say(configLine, timeLine, line, endLine(timeLine, line)))
-	if records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")}); err == nil || len(*kept) != 0 {
+	if records, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")}, []evidence.CacheState{evidence.Warm}); err == nil || len(*kept) != 0 {
 		t.Errorf("%+v", records)
 	}
 }

@@ -35,7 +35,8 @@ func (p pair) other() string {
 type experiment struct {
 	c      *Bench
 	arms   []*arms
-	tests  []plan.Test // those that the driver decides, in its order
+	states []evidence.CacheState // that are timed
+	tests  []plan.Test           // those that the driver decides, in its order
 	driver *compare.Driver
 	orders bytes.Buffer // drawn orders, written down before they run
 	timed  float64      // seconds
@@ -47,8 +48,8 @@ type experiment struct {
 // Units that several pairs have in common are timed once a process. The plan
 // counts the tests of the same change that are judged from other records.
 // It returns one record a pair, in their order.
-func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, budget compare.Budget, p compare.Plan) ([]*evidence.Record, error) {
-	x := &experiment{c: c}
+func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, states []evidence.CacheState, budget compare.Budget, p compare.Plan) ([]*evidence.Record, error) {
+	x := &experiment{c: c, states: states}
 	for _, p := range pairs {
 		x.arms = append(x.arms, &arms{pair: p})
 	}
@@ -74,7 +75,7 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 func (x *experiment) pilot(ctx context.Context) error {
 	x.c.say("timing %d kernels, pilot", len(x.arms))
 	series := map[string]*timing{}
-	if err := x.c.process(ctx, unitsOf(x.arms, false), series); err != nil {
+	if err := x.c.process(ctx, unitsOf(x.arms, false), x.states, series); err != nil {
 		return err
 	}
 	for _, a := range x.arms {
@@ -177,7 +178,7 @@ func (x *experiment) processes(ctx context.Context, step compare.Step, order []*
 		head := arm == 'B'
 		x.c.say("timing %d pairs, round %d (%s), process %d of %d", len(order), step.Number+1, word, i+1, len(word))
 		one := map[string]*timing{}
-		if err := x.c.process(ctx, unitsOf(order, head), one); err != nil {
+		if err := x.c.process(ctx, unitsOf(order, head), x.states, one); err != nil {
 			return nil, timed, err
 		}
 		all = append(all, one)
@@ -217,9 +218,9 @@ func (x *experiment) names(tests []int) string {
 	return strings.Join(words, " ")
 }
 
-// slowing are the device's own words for clocks that it holds down by force.
+// slowing are the harness's words for clocks that the device holds down by force.
 // The power cap is not among them: a kernel that reaches it does so always.
-var slowing = []string{"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"}
+var slowing = []string{"hw_slowdown", "hw_thermal", "sw_thermal", "hw_power_brake"}
 
 // unusable says why a round cannot be used, by the device's state and the
 // processes' success, blind to every time.

@@ -37,7 +37,7 @@ func ask(t *testing.T, shell string, change func(*Bench), pairs []pair, tests ..
 	if change != nil {
 		change(c)
 	}
-	records, err := c.timeTogether(context.Background(), pairs, tests, compare.Budget{Pairs: 8}, compare.SequentialPlan())
+	records, err := c.timeTogether(context.Background(), pairs, tests, []evidence.CacheState{evidence.Warm}, compare.Budget{Pairs: 8}, compare.SequentialPlan())
 	return records, processesOf(t, c), c, err
 }
 

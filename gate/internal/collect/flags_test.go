@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/build"
+	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
@@ -114,7 +115,7 @@ func sent(t *testing.T, k *manifest.Kernel) [][]string {
 	}
 	ctx := context.Background()
 	b.checkUnits(ctx, units)
-	b.timeAlone(ctx, units)
+	b.timeAlone(ctx, units, []evidence.CacheState{evidence.Warm})
 	b.profileUnit(ctx, units[0])
 	b.probe(ctx)
 	data, err := os.ReadFile(filepath.Join(dir, "sent"))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/compare"
@@ -28,13 +29,13 @@ const singleProcesses = 10
 
 // timeAlone measures units that are compared with nothing: every process is a fresh
 // process that all units share. It returns one record a unit, in their order.
-func (c *Bench) timeAlone(ctx context.Context, asked []unit) ([]*evidence.Record, error) {
+func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.CacheState) ([]*evidence.Record, error) {
 	series := map[string]*timing{}
 	units := slices.Clone(asked)
 	for n := range singleProcesses {
 		c.say("timing %d kernels, process %d of %d", len(units), n+1, singleProcesses)
 		shuffle(units)
-		if err := c.process(ctx, units, series); err != nil {
+		if err := c.process(ctx, units, states, series); err != nil {
 			return nil, err
 		}
 	}
@@ -78,19 +79,22 @@ func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
 		if !m.Time() {
 			continue
 		}
+		if len(by[m.CacheState]) == 0 {
+			continue // not asked for
+		}
 		s, err := compare.SummarizeArm(by[m.CacheState], m.Summary)
 		if err != nil {
-			out[m.Name] = evidence.Absent(fmt.Sprintf("no %s processes: %v", m.CacheState, err), m.Unit)
-			continue
+			return nil, err
 		}
 		out[m.Name] = evidence.Of(s.Median, m.Unit)
 	}
 	return out, nil
 }
 
-// process runs one process over all units, in their order. A unit that
+// process runs one process over all units, in their order and in the states of
+// the caches that are asked for, all of them where none is named. A unit that
 // breaks the process is taken out and the process is repeated for the others.
-func (c *Bench) process(ctx context.Context, units []unit, series map[string]*timing) error {
+func (c *Bench) process(ctx context.Context, units []unit, states []evidence.CacheState, series map[string]*timing) error {
 	for {
 		var left []unit
 		for _, u := range units {
@@ -104,11 +108,15 @@ func (c *Bench) process(ctx context.Context, units []unit, series map[string]*ti
 		if len(left) == 0 {
 			return nil
 		}
-		s, r, err := c.harness(ctx, "time", left, "--seed", strconv.FormatUint(uint64(randomUint32()), 10))
+		args := []string{"--seed", strconv.FormatUint(uint64(randomUint32()), 10)}
+		if len(states) > 0 {
+			args = append(args, "--regimes", words(states))
+		}
+		s, r, err := c.harness(ctx, "time", left, args...)
 		if err != nil {
 			return fmt.Errorf("timing: %w", err)
 		}
-		culprit, fault := c.culprit(s, r, left)
+		culprit, fault := c.culprit(s, r, left, states)
 		if fault == nil {
 			return take(s, left, series)
 		}
@@ -125,7 +133,7 @@ func (c *Bench) process(ctx context.Context, units []unit, series map[string]*ti
 }
 
 // culprit names the unit that broke a process.
-func (c *Bench) culprit(s *stream, r command.Result, units []unit) (string, *evidence.Failure) {
+func (c *Bench) culprit(s *stream, r command.Result, units []unit, states []evidence.CacheState) (string, *evidence.Failure) {
 	if len(s.errors) > 0 {
 		m := s.errors[0]
 		if m.Kernel == "" {
@@ -145,15 +153,28 @@ func (c *Bench) culprit(s *stream, r command.Result, units []unit) (string, *evi
 		}
 	}
 	for _, u := range units {
-		if !s.timed(u) {
-			return u.run(), &evidence.Failure{Kind: evidence.Tool, Message: "the harness sent no time of it"}
+		for _, state := range states {
+			if !s.timed(u, state) {
+				return u.run(), &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness sent no %s time of it", state)}
+			}
 		}
 	}
 	return "", nil
 }
 
-func (s *stream) timed(u unit) bool {
-	return slices.ContainsFunc(s.times, func(t timeMsg) bool { return t.Kernel == u.name() && t.Case == u.on.Name })
+func (s *stream) timed(u unit, state evidence.CacheState) bool {
+	return slices.ContainsFunc(s.times, func(t timeMsg) bool {
+		return t.Kernel == u.name() && t.Case == u.on.Name && t.Regime == string(state)
+	})
+}
+
+// words are states as the harness reads them.
+func words(states []evidence.CacheState) string {
+	var list []string
+	for _, s := range states {
+		list = append(list, string(s))
+	}
+	return strings.Join(list, ",")
 }
 
 func take(s *stream, units []unit, series map[string]*timing) error {

@@ -99,7 +99,7 @@ func TestReferences(t *testing.T) {
 		t.Errorf("against a reference: %+v", m)
 	}
 	two.Limits = standard(t)
-	if m := decideOne(t, two, fixed(t, 3)).Summaries[0]; m.Modes == nil || m.MDE90 == nil {
+	if m := decideOne(t, two, fixed(t, 3)).Summaries[0]; m.Modes == nil || m.Excluded == nil {
 		t.Errorf("the same processes against a base: %+v", m)
 	}
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/montanaflynn/stats"
@@ -37,15 +38,27 @@ type SummaryOutcome struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
-	// The p values are divided by the weights of the looks, so they hold at
-	// any look; before Holm.
+	// The p values hold at any look; before Holm.
 	PRegressed float64 `json:"p_regressed"`
 	PPass      float64 `json:"p_pass"`
 	PImproved  float64 `json:"p_improved"`
-	// MDE90 is the effect that the whole plan would find with 90 % probability
-	// at this noise; nil where it cannot find any, and against a reference.
+	Looks      []Look  `json:"looks,omitempty"`
+	Slow       Slow    `json:"slow"`
+	// Excluded is the smallest slowdown that a pass refutes, with 99 %; nil where
+	// there is no pass, or against a reference.
+	Excluded *float64 `json:"excluded,omitempty"`
+	// MDE90 is the effect that the whole plan would call a regression with 90 %
+	// probability at this noise; nil where it is decided, where it cannot find any, and against a reference.
 	MDE90 *float64 `json:"mde90"`
 	Modes *Modes   `json:"modes,omitempty"` // nil against a reference, too
+}
+
+// A Look is what was known after some of the pairs: p values that count all
+// looks so far.
+type Look struct {
+	Pairs      int     `json:"pairs"`
+	PRegressed float64 `json:"p_regressed"`
+	PPass      float64 `json:"p_pass"`
 }
 
 // Decide judges all experiments of a pull request. They have to be passed
@@ -89,21 +102,44 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 
 // outcome writes one metric out.
 func (t test) outcome(e Series, red float64, tests int, plan Plan) SummaryOutcome {
-	estimate, low, high := t.d.hodgesLehmann(intervalConfidence)
+	estimate, low, high := hodgesLehmann(t.strata, intervalConfidence)
+	alone, _ := decided([]test{t}, red, plan)
 	m := SummaryOutcome{
-		Summary: t.metric, Decision: decided([]test{t}, red, plan.Beta),
+		Summary: t.metric, Decision: alone, Slow: Slow{t.slow.base, t.slow.head, t.slow.p()},
 		Base: armMedian(e.Rounds, t.metric, Base), Head: armMedian(e.Rounds, t.metric, Head),
 		Estimate: relative(estimate), Low: relative(low), High: relative(high),
-		PRegressed: last(t.regressed), PPass: last(t.passed), PImproved: t.improved,
+		PRegressed: t.last().regressed, PPass: t.last().passed, PImproved: t.faster.exact(t.tFaster),
+	}
+	for i, l := range t.ps {
+		m.Looks = append(m.Looks, Look{plan.Looks[i], l.regressed, l.passed})
 	}
 	if e.Limits.Reference { // two arms of different scale share neither modes nor a smallest effect
 		return m
 	}
 	m.Modes = findModes(e.Rounds, t.metric)
-	if effect, ok := detectable(residuals(e.Rounds, t.metric), e.Limits, plan, tests); ok {
-		m.MDE90 = &effect
+	switch alone {
+	case Pass:
+		m.Excluded = t.excluded(plan)
+	case Inconclusive:
+		if effect, ok := (replay{pool: residuals(e.Rounds, t.metric), limits: e.Limits, plan: plan, pairs: plan.lastPairs()}).detectable(tests); ok {
+			m.MDE90 = &effect
+		}
 	}
 	return m
+}
+
+// excluded is the smallest slowdown that the tests of a pass refute after all
+// rounds, by inversion: that of the ranks, or of the mean over processes where it is larger.
+func (t test) excluded(plan Plan) *float64 {
+	k := len(t.ps) - 1
+	p := t.mostPass * t.pass.shape[k]
+	strata := t.strata[:plan.Looks[k]/plan.PerArm]
+	shift := rankExcludes(strata, p)
+	if shift < t.detected {
+		shift = meanExcludes(strata, p, shift, t.detected)
+	}
+	effect := relative(min(shift, t.detected))
+	return &effect
 }
 
 // armValues lists one arm's processes, round after round.
@@ -151,14 +187,38 @@ func (o Outcome) detail(plan Plan) string {
 		}
 		return fmt.Sprintf("slower than the tolerance of %s: %s", percent(o.Limits.Tolerance), o.figures())
 	case belowDetect:
-		return fmt.Sprintf("proven below %s: %s", o.effect(o.Limits.Detect), o.figures())
+		return fmt.Sprintf("proven below %s: %s%s", o.effect(o.Limits.Detect), o.figures(), o.excludes())
 	case provenFaster:
-		return fmt.Sprintf("faster by more than %s: %s", percent(o.Limits.Tolerance), o.figures())
+		return fmt.Sprintf("faster by more than %s: %s%s", percent(o.Limits.Tolerance), o.figures(), o.excludes())
 	}
 	if o.Pairs >= plan.lastPairs() {
 		need = "; the plan is used up" + need
 	}
 	return fmt.Sprintf("neither above %s nor below %s is proven: %s%s", o.effect(o.Limits.Tolerance), o.effect(o.Limits.Detect), o.figures(), need)
+}
+
+// excludes says what a pass rules out.
+func (o Outcome) excludes() string {
+	worst := math.Inf(-1)
+	for _, m := range o.Summaries {
+		if m.Excluded == nil {
+			return ""
+		}
+		worst = max(worst, *m.Excluded)
+	}
+	text := fmt.Sprintf("; slower by more than %s is excluded (99 %%)", percent(max(0, worst)))
+	if o.Limits.Tail > 0 {
+		text += fmt.Sprintf("; a mode in %.3g %% or more of the runs would have been seen", 100*o.Limits.Tail)
+	}
+	return text
+}
+
+// slowText tells of slow processes, where there are any.
+func (s Slow) text(pairs int) string {
+	if s.Base+s.Head == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; slow processes: %d of %d of the base, %d of the head", s.Base, pairs, s.Head)
 }
 
 // figures lists estimate and interval of each metric.
@@ -167,7 +227,13 @@ func (o Outcome) figures() string {
 	for _, m := range o.Summaries {
 		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Summary, o.effect(m.Estimate), o.effect(m.Low), o.effect(m.High)))
 	}
-	return strings.Join(parts, ", ") + fmt.Sprintf(" after %d pairs", o.Pairs)
+	slow := ""
+	for _, m := range o.Summaries {
+		if text := m.Slow.text(o.Pairs); text != "" {
+			slow = text
+		}
+	}
+	return strings.Join(parts, ", ") + fmt.Sprintf(" after %d pairs", o.Pairs) + slow
 }
 
 // effect writes a relative effect in percent, and against a reference as a

@@ -11,9 +11,9 @@ import (
 func normalRounds(rng *rand.Rand, rounds int, sigma, effect float64) []Round {
 	list := make([]Round, rounds)
 	for i := range list {
-		for j := range perArm {
-			list[i].Base[j] = normalProcess(rng, sigma, 0)
-			list[i].Head[j] = normalProcess(rng, sigma, effect)
+		for range perArm {
+			list[i].Base = append(list[i].Base, normalProcess(rng, sigma, 0))
+			list[i].Head = append(list[i].Head, normalProcess(rng, sigma, effect))
 		}
 	}
 	return list
@@ -77,7 +77,10 @@ func TestDecideThreeRounds(t *testing.T) {
 			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || math.Abs(m.Estimate-c.effect) > 0.004*(1+c.effect) {
 				t.Errorf("%s: %s is %v (%v to %v), want about %v", c.name, m.Summary, m.Estimate, m.Low, m.High, c.effect)
 			}
-			if m.MDE90 == nil || *m.MDE90 < 0.005 || *m.MDE90 > 0.02 {
+			if pass := c.verdict != Regressed; pass != (m.Excluded != nil) || pass && !(*m.Excluded >= m.Low && *m.Excluded < 0.02) {
+				t.Errorf("%s: %s excludes %v, estimated %v", c.name, m.Summary, m.Excluded, m.Estimate)
+			}
+			if c.verdict == Regressed && (m.MDE90 == nil || *m.MDE90 < 0.005 || *m.MDE90 > 0.02) {
 				t.Errorf("%s: %s has MDE90 %v, want between tolerance and detect", c.name, m.Summary, m.MDE90)
 			}
 		}

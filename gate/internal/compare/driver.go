@@ -41,7 +41,7 @@ type Step struct {
 type Driver struct {
 	plan        Plan
 	budget      Budget
-	experiments []Series
+	trials      []trial
 	dropped     map[int]bool
 	open        []int // those that go on, as of the last look
 	next        int   // number of the next round
@@ -68,8 +68,18 @@ func NewDriver(plan Plan, budget Budget, asked []Series) (*Driver, error) {
 		}
 		plan = capped
 	}
-	d := &Driver{plan: plan, budget: budget, experiments: slices.Clone(asked), dropped: map[int]bool{}, attempt: 1}
-	return d, validAll(d.experiments, plan)
+	if err := validAll(asked, plan); err != nil {
+		return nil, err
+	}
+	return newDriver(plan, budget, asked), nil
+}
+
+func newDriver(plan Plan, budget Budget, asked []Series) *Driver {
+	d := &Driver{plan: plan, budget: budget, dropped: map[int]bool{}, attempt: 1}
+	for _, e := range asked {
+		d.trials = append(d.trials, newTrial(e, plan))
+	}
+	return d
 }
 
 // NextRound draws the next round; false when the experiment is over, and
@@ -91,7 +101,7 @@ func (d *Driver) NextRound(random io.Reader) (Step, bool, error) {
 	}
 	step := Step{Number: d.next, Attempt: d.attempt, Experiments: slices.Clone(d.open)}
 	var err error
-	if step.Order, err = newOrder(random); err != nil {
+	if step.Order, err = newOrder(random, d.plan.PerArm); err != nil {
 		return Step{}, false, err
 	}
 	if err := shuffle(random, step.Experiments); err != nil {
@@ -116,14 +126,10 @@ func shuffle(random io.Reader, list []int) error {
 // unresolved lists the experiments that go on. Running minima only fall and
 // Holm's threshold only rises with them, so one that left stays decided.
 func (d *Driver) unresolved() []int {
-	var trials []trial
-	for _, e := range d.experiments {
-		trials = append(trials, newTrial(e, d.plan))
-	}
-	red, _, _ := thresholds(trials, d.plan)
+	red, _, _ := thresholds(d.trials, d.plan)
 	var open []int
-	for i, t := range trials {
-		if !d.dropped[i] && decided(t.tests, red, d.plan.Beta) == Inconclusive {
+	for i, t := range d.trials {
+		if v, _ := decided(t.tests, red, d.plan); !d.dropped[i] && v == Inconclusive {
 			open = append(open, i)
 		}
 	}
@@ -132,7 +138,7 @@ func (d *Driver) unresolved() []int {
 
 // atLook reports whether the rounds so far end at a look.
 func (d *Driver) atLook() bool {
-	return slices.ContainsFunc(d.plan.Looks, func(l Look) bool { return l.Pairs == d.next*perArm })
+	return slices.Contains(d.plan.Looks, d.next*d.plan.PerArm)
 }
 
 // stop says why no further round is run, or "".
@@ -140,11 +146,11 @@ func (d *Driver) stop() string {
 	if len(d.open) == 0 {
 		return "resolved"
 	}
-	look, more := d.plan.nextLook(d.next * perArm)
+	look, more := d.plan.nextLook(d.next * d.plan.PerArm)
 	if !more {
 		return "pairs"
 	}
-	ahead := float64(look.Pairs/perArm - d.next)
+	ahead := float64(look/d.plan.PerArm - d.next)
 	if exceeds(d.spent.WallSeconds+ahead*d.last.WallSeconds, d.budget.WallSeconds) {
 		return "wall"
 	}
@@ -177,7 +183,7 @@ func (d *Driver) Add(step Step, rounds map[int]Round, cost Cost) error {
 		}
 	}
 	for _, i := range step.Experiments {
-		d.experiments[i].Rounds = append(d.experiments[i].Rounds, rounds[i])
+		d.trials[i].read(rounds[i])
 	}
 	d.charge(cost)
 	d.next, d.attempt = d.next+1, 1
@@ -202,7 +208,9 @@ func (d *Driver) Discard(step Step, cost Cost) error {
 func (d *Driver) Drop(experiments ...int) {
 	for _, i := range experiments {
 		if !d.dropped[i] {
-			d.dropped[i], d.experiments[i].Rounds, d.attempt = true, nil, 1
+			e := d.trials[i].experiment
+			e.Rounds = nil
+			d.dropped[i], d.trials[i], d.attempt = true, newTrial(e, d.plan), 1
 		}
 	}
 	d.open = slices.DeleteFunc(d.open, func(i int) bool { return d.dropped[i] })
@@ -210,7 +218,7 @@ func (d *Driver) Drop(experiments ...int) {
 
 // expect checks that a step is the one that was drawn last.
 func (d *Driver) expect(step Step, cost Cost) error {
-	if d.pending == nil || d.pending.Number != step.Number || d.pending.Attempt != step.Attempt || d.pending.Order != step.Order {
+	if d.pending == nil || d.pending.Number != step.Number || d.pending.Attempt != step.Attempt || !slices.Equal(d.pending.Order, step.Order) {
 		return fmt.Errorf("round %d, attempt %d is not the one that was drawn", step.Number, step.Attempt)
 	}
 	if !(cost.WallSeconds >= 0 && cost.GPUSeconds >= 0) {
@@ -227,7 +235,13 @@ func (d *Driver) charge(cost Cost) {
 }
 
 // Experiments returns the evidence so far, in the order asked.
-func (d *Driver) Experiments() []Series { return slices.Clone(d.experiments) }
+func (d *Driver) Experiments() []Series {
+	var out []Series
+	for _, t := range d.trials {
+		out = append(out, t.experiment)
+	}
+	return out
+}
 
 // Spent returns the cost so far, discarded rounds included.
 func (d *Driver) Spent() Cost { return d.spent }
@@ -237,4 +251,4 @@ func (d *Driver) Spent() Cost { return d.spent }
 func (d *Driver) Stopped() string { return d.stopped }
 
 // Decide judges the evidence so far.
-func (d *Driver) Decide() ([]Outcome, error) { return Decide(d.experiments, d.plan) }
+func (d *Driver) Decide() ([]Outcome, error) { return Decide(d.Experiments(), d.plan) }

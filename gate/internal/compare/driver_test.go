@@ -65,7 +65,7 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 		if w, ok := want[i]; ok && o.Decision != w {
 			t.Errorf("%d: %s (%s), want %s", i, o.Decision, o.Detail, w)
 		}
-		if !slices.ContainsFunc(SequentialPlan().Looks, func(l Look) bool { return l.Pairs == o.Pairs }) {
+		if !slices.Contains(SequentialPlan().Looks, o.Pairs) {
 			t.Errorf("%d left after %d pairs, which is no look", i, o.Pairs)
 		}
 	}

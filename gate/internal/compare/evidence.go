@@ -26,18 +26,15 @@ func Processes(samples []evidence.Sample, state evidence.CacheState) ([]Process,
 // RoundOf summarises a recorded round of one state.
 func RoundOf(b evidence.Round, state evidence.CacheState) (Round, error) {
 	var out Round
-	for _, side := range []struct {
-		from []evidence.Sample
-		to   *[perArm]Process
-	}{{b.Base, &out.Base}, {b.Head, &out.Head}} {
-		processes, err := Processes(side.from, state)
-		if err != nil {
-			return out, fmt.Errorf("round %d: %w", b.Number+1, err)
-		}
-		if len(processes) != perArm {
-			return out, fmt.Errorf("round %d has %d %s processes of one arm, not %d", b.Number+1, len(processes), state, perArm)
-		}
-		copy(side.to[:], processes)
+	var err error
+	if out.Base, err = Processes(b.Base, state); err == nil {
+		out.Head, err = Processes(b.Head, state)
+	}
+	if err != nil {
+		return out, fmt.Errorf("round %d: %w", b.Number+1, err)
+	}
+	if len(out.Base) != perArm || len(out.Head) != perArm {
+		return out, fmt.Errorf("round %d has %d and %d %s processes, not %d of each arm", b.Number+1, len(out.Base), len(out.Head), state, perArm)
 	}
 	return out, nil
 }
@@ -51,11 +48,11 @@ func AARounds(samples []evidence.Sample, state evidence.CacheState) ([]AARound, 
 			processes = append(processes, s.BatchesNS)
 		}
 	}
-	if len(processes) == 0 || len(processes)%roundSize != 0 {
-		return nil, fmt.Errorf("%d %s processes are not whole rounds of %d", len(processes), state, roundSize)
+	if len(processes) == 0 || len(processes)%aaSize != 0 {
+		return nil, fmt.Errorf("%d %s processes are not whole rounds of %d", len(processes), state, aaSize)
 	}
-	rounds := make([]AARound, 0, len(processes)/roundSize)
-	for whole := range slices.Chunk(processes, roundSize) {
+	rounds := make([]AARound, 0, len(processes)/aaSize)
+	for whole := range slices.Chunk(processes, aaSize) {
 		rounds = append(rounds, AARound(whole))
 	}
 	return rounds, nil

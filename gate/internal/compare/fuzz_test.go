@@ -18,9 +18,9 @@ func decodeRounds(data []byte) []Round {
 			return x
 		}
 		var b Round
-		for i := range perArm {
-			b.Base[i] = Process{Typical: next(), Mean: next()}
-			b.Head[i] = Process{Typical: next(), Mean: next()}
+		for range perArm {
+			b.Base = append(b.Base, Process{Typical: next(), Mean: next()})
+			b.Head = append(b.Head, Process{Typical: next(), Mean: next()})
 		}
 		rounds = append(rounds, b)
 	}
@@ -49,9 +49,10 @@ func FuzzDecide(f *testing.F) {
 		f.Add(encodeRounds(s.rounds(f, kind, roundPlus2)), 0.005, 0.02)
 		f.Add(encodeRounds(s.rounds(f, kind, roundAgain)[:2]), 0.0025, 0.01)
 	}
-	f.Add(encodeRounds(make([]Round, 3)), 0.005, 0.02)
+	nothing := Round{Base: make([]Process, perArm), Head: make([]Process, perArm)}
+	f.Add(encodeRounds([]Round{nothing, nothing, nothing}), 0.005, 0.02)
 	f.Fuzz(func(t *testing.T, data []byte, tolerance, detect float64) {
-		limits, err := NewLimits(tolerance, detect)
+		limits, err := NewLimits(tolerance, detect, 0)
 		if err != nil {
 			return
 		}

@@ -27,6 +27,7 @@ func request(rng *rand.Rand, kernels, rounds int) []Series {
 func mapProcesses(e Series, arms []Arm, f func(Process) Process) Series {
 	e.Rounds = slices.Clone(e.Rounds)
 	for i := range e.Rounds {
+		e.Rounds[i].Base, e.Rounds[i].Head = slices.Clone(e.Rounds[i].Base), slices.Clone(e.Rounds[i].Head)
 		for j := range perArm {
 			if slices.Contains(arms, Base) {
 				e.Rounds[i].Base[j] = f(e.Rounds[i].Base[j])
@@ -73,23 +74,34 @@ func TestSwapNegatesTheLogRatio(t *testing.T) {
 				continue
 			}
 			for _, m := range e.summaries() {
-				d := newDifferences(e.Rounds, m)
+				d := strataOf(e.Rounds, m)
 				swapped := make([]Round, len(e.Rounds))
 				for i, b := range e.Rounds {
 					swapped[i] = Round{Base: b.Head, Head: b.Base}
 				}
-				s := newDifferences(swapped, m)
-				estimate, low, high := d.hodgesLehmann(intervalConfidence)
-				back, backLow, backHigh := s.hodgesLehmann(intervalConfidence)
+				s := strataOf(swapped, m)
+				estimate, low, high := hodgesLehmann(d, intervalConfidence)
+				back, backLow, backHigh := hodgesLehmann(s, intervalConfidence)
 				if back != -estimate || backLow != -high || backHigh != -low {
 					t.Errorf("%v (%v to %v) becomes %v (%v to %v)", estimate, low, high, back, backLow, backHigh)
 				}
-				if d.pAbove(0.01) != s.pBelow(-0.01) {
-					t.Errorf("p %v becomes %v", d.pAbove(0.01), s.pBelow(-0.01))
+				if above, below := pAboveAll(d, 0.01), pBelowAll(s, -0.01); above != below {
+					t.Errorf("p %v becomes %v", above, below)
 				}
 			}
 		}
 	})
+}
+
+// pAboveAll and pBelowAll are the p values of all rounds at one look.
+func pAboveAll(strata []stratum, shift float64) float64 {
+	above, _ := counts(strata, shift, []int{len(strata)})
+	return pAbove(len(strata[0].base), len(strata), above[0])
+}
+
+func pBelowAll(strata []stratum, shift float64) float64 {
+	above, ties := counts(strata, shift, []int{len(strata)})
+	return pBelow(len(strata[0].base), len(strata), above[0], ties[0])
 }
 
 func TestEqualArmsAreNeverRed(t *testing.T) {
@@ -152,7 +164,7 @@ func TestOrderLeavesTheBytes(t *testing.T) {
 		for i, to := range moved {
 			permuted[to] = experiments[i]
 			for r := range permuted[to].Rounds {
-				for _, side := range []*[perArm]Process{&permuted[to].Rounds[r].Base, &permuted[to].Rounds[r].Head} {
+				for _, side := range [][]Process{permuted[to].Rounds[r].Base, permuted[to].Rounds[r].Head} {
 					rng.Shuffle(perArm, func(a, b int) { side[a], side[b] = side[b], side[a] })
 				}
 			}

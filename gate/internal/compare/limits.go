@@ -17,6 +17,9 @@ type Limits struct {
 	// Detect is the smallest effect that must be found: a pass needs proof of
 	// less.
 	Detect float64 `json:"detect"`
+	// Tail is the share of slow processes of which at least one is drawn with 98 %
+	// before anything passes: what no process showed cannot be judged. 0 promises nothing.
+	Tail float64 `json:"tail,omitempty"`
 	// Reference marks a comparison of the head with a reference contender in
 	// the same run, where both bounds are the one ratio that is allowed.
 	Reference bool `json:"reference,omitempty"`
@@ -25,25 +28,37 @@ type Limits struct {
 // maxEffect bounds every limit: 100 times slower.
 const maxEffect = 99
 
-// Profile returns the limits of a named profile: standard (0.5 %, 2 %), strict
-// (0.25 %, 1 %) or loose (1 %, 3 %).
+// tailMissed is the probability with which a mode of the share Tail stays
+// unseen in a pass.
+const tailMissed = 0.02
+
+// fewestPairs is the number of processes of the head without which nothing passes.
+func (l Limits) fewestPairs() int {
+	if l.Tail == 0 {
+		return 1
+	}
+	return int(math.Ceil(math.Log(tailMissed) / math.Log1p(-l.Tail)))
+}
+
+// Profile returns the limits of a named profile: standard (0.5 %, 2 %, a tail
+// of 40 %), strict (0.25 %, 1 %, 20 %) or loose (1 %, 3 %, none).
 func Profile(name string) (Limits, error) {
 	switch name {
 	case "standard":
-		return Limits{Tolerance: 0.005, Detect: 0.02}, nil
+		return Limits{Tolerance: 0.005, Detect: 0.02, Tail: 0.4}, nil
 	case "strict":
-		return Limits{Tolerance: 0.0025, Detect: 0.01}, nil
+		return Limits{Tolerance: 0.0025, Detect: 0.01, Tail: 0.2}, nil
 	case "loose":
 		return Limits{Tolerance: 0.01, Detect: 0.03}, nil
 	}
 	return Limits{}, fmt.Errorf("unknown latency profile %q: want standard, strict or loose", name)
 }
 
-// NewLimits checks explicit limits: 0 < tolerance < detect. A tolerance of 0
+// NewLimits checks explicit limits: 0 < tolerance < detect, 0 <= tail < 1. A tolerance of 0
 // is refused because a build-layout bias, which no new process averages out, would
 // then be reported as a regression.
-func NewLimits(tolerance, detect float64) (Limits, error) {
-	l := Limits{Tolerance: tolerance, Detect: detect}
+func NewLimits(tolerance, detect, tail float64) (Limits, error) {
+	l := Limits{Tolerance: tolerance, Detect: detect, Tail: tail}
 	return l, l.Valid()
 }
 
@@ -53,7 +68,7 @@ func MaxRegression(profile Limits, detect float64) (Limits, error) {
 	if err := profile.Valid(); err != nil {
 		return Limits{}, err
 	}
-	return NewLimits(detect*profile.Tolerance/profile.Detect, detect)
+	return NewLimits(detect*profile.Tolerance/profile.Detect, detect, profile.Tail)
 }
 
 // withFloor raises the limits to an absolute floor: a difference below floor is
@@ -113,8 +128,14 @@ func (l Limits) Valid() error {
 	if !(l.Tolerance > 0 && l.Tolerance < l.Detect && l.Detect <= maxEffect) {
 		return fmt.Errorf("limits need 0 < tolerance < detect <= %d, got tolerance %v and detect %v", maxEffect, l.Tolerance, l.Detect)
 	}
+	if !(l.Tail == 0 || l.Tail >= leastTail && l.Tail < 1) {
+		return fmt.Errorf("a tail needs to be 0 or from %v to below 1, got %v", leastTail, l.Tail)
+	}
 	return nil
 }
+
+// leastTail is the smallest share that a sequential plan can promise to see.
+const leastTail = 0.035
 
 // tolerated, detected and mirrored are the limits as differences of logarithms.
 // The mirror is the tolerance with the sides swapped.

@@ -2,15 +2,16 @@ package compare
 
 import "sync"
 
-// maxRounds bounds the rounds of one experiment: 1,024 pairs.
-const maxRounds = 256
-
-// pairsPerRound is the number of (base, head) comparisons inside a round.
-const pairsPerRound = perArm * perArm
+// maxRounds bounds the rounds of one experiment, and maxPerArm the processes of
+// an arm in one.
+const (
+	maxRounds = 256
+	maxPerArm = 8
+)
 
 // A null is the exact distribution of the stratified Mann-Whitney count U over
-// a number of rounds when the labels are a shuffle: 16 comparisons per round.
-// No normal approximation is used anywhere.
+// a number of rounds when the labels are a shuffle. No normal approximation is
+// used anywhere.
 type null struct {
 	pmf   []float64 // P(U = u)
 	upper []float64 // P(U >= u); the element after the last is 0
@@ -18,32 +19,37 @@ type null struct {
 
 var nulls struct {
 	sync.Mutex
-	of []*null // by number of rounds
+	of [maxPerArm + 1][]*null // by processes of an arm and number of rounds
 }
 
 // nullOf returns the distribution for a number of rounds, computed once.
-func nullOf(rounds int) *null {
+func nullOf(perArm, rounds int) *null {
 	nulls.Lock()
 	defer nulls.Unlock()
-	for len(nulls.of) <= rounds {
-		nulls.of = append(nulls.of, nextNull())
+	list := nulls.of[perArm]
+	for len(list) <= rounds {
+		if len(list) == 0 {
+			list = append(list, newNull([]float64{1}))
+			continue
+		}
+		list = append(list, newNull(convolve(list[len(list)-1].pmf, roundPMF(perArm))))
 	}
-	return nulls.of[rounds]
+	nulls.of[perArm] = list
+	return list[rounds]
 }
 
-// nextNull convolves the last distribution in the cache with that of a round.
-func nextNull() *null {
-	if len(nulls.of) == 0 {
-		return newNull([]float64{1})
-	}
-	last, one := nulls.of[len(nulls.of)-1].pmf, roundPMF()
-	pmf := make([]float64, len(last)+pairsPerRound)
-	for i, p := range last {
-		for j, q := range one {
-			pmf[i+j] += p * q
+// convolve is the distribution of the sum of two independent counts.
+func convolve(a, b []float64) []float64 {
+	sum := make([]float64, len(a)+len(b)-1)
+	for i, p := range a {
+		if p == 0 {
+			continue
+		}
+		for j, q := range b {
+			sum[i+j] += p * q
 		}
 	}
-	return newNull(pmf)
+	return sum
 }
 
 // newNull sums the tail from the far end, so that small terms are added first.
@@ -55,13 +61,13 @@ func newNull(pmf []float64) *null {
 	return &null{pmf: pmf, upper: upper}
 }
 
-// roundPMF is the distribution of U for four against four: the coefficients of
-// the Gaussian binomial, counted by which arm holds the largest value.
-func roundPMF() []float64 {
+// roundPMF is the distribution of U in one round: the coefficients of the
+// Gaussian binomial, counted by which arm holds the largest value.
+func roundPMF(perArm int) []float64 {
 	counts := mannWhitneyCounts(perArm, perArm)
 	pmf := make([]float64, len(counts))
 	for u, c := range counts {
-		pmf[u] = float64(c) / orders
+		pmf[u] = float64(c) / float64(ordersOf(perArm))
 	}
 	return pmf
 }
@@ -91,12 +97,18 @@ func (n *null) atLeast(u int) float64 {
 // atMost is P(U <= u); the distribution is symmetric.
 func (n *null) atMost(u int) float64 { return n.atLeast(len(n.pmf) - 1 - u) }
 
+// least is the smallest p value there is.
+func (n *null) least() float64 { return n.upper[len(n.pmf)-1] }
+
 // critical is the smallest u with P(U >= u) <= p; false when there is none.
 func (n *null) critical(p float64) (int, bool) {
-	for u := range n.pmf {
-		if n.upper[u] <= p {
-			return u, true
+	low, high := 0, len(n.pmf) // upper falls, and is 0 at the end
+	for low < high {
+		if middle := (low + high) / 2; n.upper[middle] <= p {
+			high = middle
+		} else {
+			low = middle + 1
 		}
 	}
-	return 0, false
+	return low, low < len(n.pmf)
 }

@@ -10,7 +10,7 @@ func bruteForce(t *testing.T) []int {
 	t.Helper()
 	counts := make([]int, pairsPerRound+1)
 	for i := range orders {
-		counts[beats(orderAt(i))]++
+		counts[beats(orderAt(i, perArm))]++
 	}
 	return counts
 }
@@ -31,7 +31,7 @@ func beats(o Order) int {
 func TestNullAgainstBruteForce(t *testing.T) {
 	one := bruteForce(t)
 	for u, c := range one {
-		if got := nullOf(1).pmf[u]; got != float64(c)/orders {
+		if got := nullOf(perArm, 1).pmf[u]; got != float64(c)/orders {
 			t.Errorf("P(U=%d) over one round is %v, want %d/70", u, got, c)
 		}
 	}
@@ -39,11 +39,11 @@ func TestNullAgainstBruteForce(t *testing.T) {
 	for i := range orders {
 		for j := range orders {
 			for k := range orders {
-				counts[beats(orderAt(i))+beats(orderAt(j))+beats(orderAt(k))]++
+				counts[beats(orderAt(i, perArm))+beats(orderAt(j, perArm))+beats(orderAt(k, perArm))]++
 			}
 		}
 	}
-	n, tail := nullOf(3), 0
+	n, tail := nullOf(perArm, 3), 0
 	for u := 48; u >= 0; u-- {
 		tail += counts[u]
 		want := float64(tail) / (orders * orders * orders)
@@ -58,7 +58,7 @@ func TestNullAgainstBruteForce(t *testing.T) {
 
 func TestNullBounds(t *testing.T) {
 	for rounds := range 31 {
-		n := nullOf(rounds)
+		n := nullOf(perArm, rounds)
 		sum := 0.0
 		for _, p := range n.pmf {
 			sum += p
@@ -79,7 +79,7 @@ func TestNullBounds(t *testing.T) {
 func TestCriticalIsTheSmallest(t *testing.T) {
 	for _, p := range []float64{0.5, 0.025, 1e-3, 1e-5, 1e-9} {
 		for rounds := 1; rounds <= 30; rounds++ {
-			n := nullOf(rounds)
+			n := nullOf(perArm, rounds)
 			u, ok := n.critical(p)
 			if !ok {
 				if n.atLeast(len(n.pmf)-1) <= p {

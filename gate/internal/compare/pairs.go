@@ -32,24 +32,35 @@ func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
 }
 
 // needPairs is the number of pairs for one metric, from the normal
-// approximation of the rank test at the weight of the last look.
+// approximation of the rank test at what the last look rejects.
 func (t test) needPairs(e Series, tests int, plan Plan) int {
-	estimate, _, _ := t.d.hodgesLehmann(intervalConfidence)
+	estimate, _, _ := hodgesLehmann(t.strata, intervalConfidence)
 	sigma, err := stats.StandardDeviationSample(residuals(e.Rounds, t.metric))
 	if err != nil {
 		return -1
 	}
-	weight := plan.Looks[len(plan.Looks)-1].Weight
-	above := pairsFor(sigma, estimate-e.Limits.tolerated(), weight*plan.Alpha/float64(max(1, tests)))
-	below := pairsFor(sigma, e.Limits.detected()-estimate, weight*plan.Beta)
-	return max(min(above, below), fewestPairs(plan, tests))
+	above := pairsFor(sigma, estimate-e.Limits.tolerated(), plan.lastLevel(tests), plan.PerArm)
+	pass := plan.pass(e.Limits)
+	below := pairsFor(sigma, e.Limits.detected()-estimate, pass.nominal(plan.Beta)*pass.shape[len(pass.shape)-1], plan.PerArm)
+	return max(min(above, max(below, e.Limits.fewestPairs())), fewestPairs(plan, tests))
+}
+
+// lastLevel is the p value that the last look rejects among so many tests.
+func (p Plan) lastLevel(tests int) float64 {
+	red := p.red()
+	return red.nominal(p.redLevel(tests)) * red.shape[len(red.shape)-1]
+}
+
+// redLevel is what the rank test has at Holm's first step.
+func (p Plan) redLevel(tests int) float64 {
+	return p.Alpha / float64(max(1, tests)) * (1 - spentOnSlow)
 }
 
 // pairsFor is the number of pairs that separates an effect from a limit, gap
 // away from it, with 90 % power at the given level: 2((z_level + z_power) σ/gap)²
 // over the rank test's efficiency of 3/π, in whole rounds.
-func pairsFor(sigma, gap, level float64) int {
-	if !(gap > 0) {
+func pairsFor(sigma, gap, level float64, perArm int) int {
+	if !(gap > 0 && level > 0) {
 		return maxNeed
 	}
 	z := (normalQuantile(level) + normalQuantile(1-power)) * sigma / gap
@@ -57,7 +68,7 @@ func pairsFor(sigma, gap, level float64) int {
 	if !(pairs < maxNeed) {
 		return maxNeed
 	}
-	return perArm * int(math.Ceil(pairs/perArm))
+	return perArm * int(math.Ceil(pairs/float64(perArm)))
 }
 
 // normalQuantile is the value that a standard normal exceeds with probability p.
@@ -66,10 +77,9 @@ func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfcinv(2*p) }
 // fewestPairs is the first look that can reject at Holm's first step; where
 // none can, the number of pairs whose smallest p value would do.
 func fewestPairs(plan Plan, tests int) int {
-	if looks := rejecting(plan, tests); len(looks) > 0 {
-		return looks[0].rounds * perArm
+	level := plan.Alpha / float64(max(1, tests))
+	if k := plan.canReject(level); k <= len(plan.Looks) {
+		return plan.Looks[k-1]
 	}
-	weight := plan.Looks[len(plan.Looks)-1].Weight
-	level := plan.Alpha / float64(max(1, tests)) * weight
-	return perArm * int(math.Ceil(math.Log(level)/-math.Log(orders)))
+	return plan.PerArm * int(math.Ceil(math.Log(level*(1-spentOnSlow))/-math.Log(float64(ordersOf(plan.PerArm)))))
 }

@@ -2,20 +2,26 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
-// A Look is a point at which an experiment may be decided, and the share of the
-// error probability that it may spend.
-type Look struct {
-	Pairs  int     `json:"pairs"` // processes of each arm, a multiple of 4
-	Weight float64 `json:"weight"`
-}
+// perArm is the number of processes of each arm in a round of the product.
+// With four, two rounds keep the promise of the standard profile on tails and
+// can decide both ways; `study/rounds` holds it against rounds of five.
+const perArm = 4
+
+// lastPairs is where a sequential plan ends.
+const lastPairs = 120
 
 // A Plan is everything about the procedure that has to be fixed before the
 // first process.
 type Plan struct {
-	Looks []Look `json:"looks"`
+	// PerArm is the number of processes of each arm in a round.
+	PerArm int `json:"per_arm"`
+	// Looks are the numbers of pairs at which an experiment may be decided.
+	// What each may spend follows from its place (see spending).
+	Looks []int `json:"looks"`
 	// Alpha bounds the probability that any kernel of the pull request is red
 	// when no effect exceeds its tolerance.
 	Alpha float64 `json:"alpha"`
@@ -31,71 +37,68 @@ type Plan struct {
 }
 
 // maxLooks bounds the looks of a plan.
-const maxLooks = 64
+const maxLooks = 256
 
-// SequentialPlan looks at 8, 12, 20, 32, 48, 72 and 120 pairs. The gaps grow
-// because a look that follows closely sees little that is new; the first two
-// are small because most kernels are decided at 12 pairs.
-func SequentialPlan() Plan {
-	return Plan{
-		Looks: []Look{{8, .08}, {12, .10}, {20, .14}, {32, .16}, {48, .16}, {72, .16}, {120, .20}},
-		Alpha: 0.01, Beta: 0.01, FDR: 0.05,
+// SequentialPlan looks after every round, up to 120 pairs.
+func SequentialPlan() Plan { return RoundsOf(perArm) }
+
+// RoundsOf is the sequential plan in rounds of another size.
+func RoundsOf(size int) Plan {
+	p := Plan{PerArm: size, Alpha: 0.01, Beta: 0.01, FDR: 0.05}
+	for pairs := size; pairs <= lastPairs; pairs += size {
+		p.Looks = append(p.Looks, pairs)
 	}
+	return p
 }
 
 // FixedPlan looks once, after the given number of rounds, and spends the whole
 // error probability there. It has to be chosen before measuring.
 func FixedPlan(rounds int) (Plan, error) {
 	p := SequentialPlan()
-	p.Looks = []Look{{Pairs: rounds * perArm, Weight: 1}}
+	p.Looks = []int{rounds * perArm}
 	return p, p.Valid()
 }
 
 // Capped ends a plan at the given number of pairs, rounded down to whole
-// rounds. The last look takes the weight of those that are dropped. It has to
-// be chosen before measuring.
+// rounds. It has to be chosen before measuring.
 func (p Plan) Capped(pairs int) (Plan, error) {
 	if err := p.Valid(); err != nil {
 		return Plan{}, err
 	}
-	pairs -= pairs % perArm
-	if pairs < perArm {
-		return Plan{}, fmt.Errorf("a plan needs at least %d pairs", perArm)
+	pairs -= pairs % p.PerArm
+	if pairs < p.PerArm {
+		return Plan{}, fmt.Errorf("a plan needs at least %d pairs", p.PerArm)
 	}
 	if pairs >= p.lastPairs() {
 		return p, nil
 	}
-	kept, left := []Look{}, 1.0
+	kept := []int{}
 	for _, l := range p.Looks {
-		if l.Pairs < pairs {
-			kept, left = append(kept, l), left-l.Weight
+		if l < pairs {
+			kept = append(kept, l)
 		}
 	}
-	p.Looks = append(kept, Look{Pairs: pairs, Weight: left})
+	p.Looks = append(kept, pairs)
 	return p, p.Valid()
 }
 
 // Valid reports what is wrong with a plan, or nil.
 func (p Plan) Valid() error {
+	if p.PerArm < 2 || p.PerArm > maxPerArm {
+		return fmt.Errorf("a round needs 2 to %d processes of an arm, got %d", maxPerArm, p.PerArm)
+	}
 	if len(p.Looks) == 0 || len(p.Looks) > maxLooks {
 		return fmt.Errorf("a plan needs 1 to %d looks, got %d", maxLooks, len(p.Looks))
 	}
 	if p.Elsewhere < 0 || p.Elsewhere > maxExperiments {
 		return fmt.Errorf("the number of tests elsewhere must be in [0, %d], got %d", maxExperiments, p.Elsewhere)
 	}
-	last, sum := 0, 0.0
-	for _, l := range p.Looks {
-		if l.Pairs <= last || l.Pairs%perArm != 0 || l.Pairs > maxRounds*perArm {
-			return fmt.Errorf("looks must grow in steps of %d pairs up to %d, got %d after %d", perArm, maxRounds*perArm, l.Pairs, last)
+	last := 0
+	for _, pairs := range p.Looks {
+		if pairs <= last || pairs%p.PerArm != 0 || pairs > maxRounds*p.PerArm {
+			return fmt.Errorf("looks must grow in steps of %d pairs up to %d, got %d after %d", p.PerArm, maxRounds*p.PerArm, pairs, last)
 		}
-		if !(l.Weight > 0 && l.Weight <= 1) {
-			return fmt.Errorf("the weight of a look must be in (0, 1], got %v", l.Weight)
-		}
-		last, sum = l.Pairs, sum+l.Weight
-	}
-	const rounding = 1e-9
-	if sum > 1+rounding {
-		return fmt.Errorf("the weights of the looks add up to %v, more than 1", sum)
+		last = pairs
 	}
 	for _, level := range []float64{p.Alpha, p.Beta, p.FDR} {
 		if !(level > 0 && level < 0.5) {
@@ -106,22 +109,68 @@ func (p Plan) Valid() error {
 }
 
 // lastPairs is the number of pairs at the last look.
-func (p Plan) lastPairs() int { return p.Looks[len(p.Looks)-1].Pairs }
+func (p Plan) lastPairs() int { return p.Looks[len(p.Looks)-1] }
 
 // nextLook is the first look that needs more pairs than there are.
-func (p Plan) nextLook(pairs int) (Look, bool) {
-	i := slices.IndexFunc(p.Looks, func(l Look) bool { return l.Pairs > pairs })
+func (p Plan) nextLook(pairs int) (int, bool) {
+	i := slices.IndexFunc(p.Looks, func(l int) bool { return l > pairs })
 	if i < 0 {
-		return Look{}, false
+		return 0, false
 	}
 	return p.Looks[i], true
 }
 
-// reached returns the looks that the given number of pairs covers.
-func (p Plan) reached(pairs int) []Look {
-	i := slices.IndexFunc(p.Looks, func(l Look) bool { return l.Pairs > pairs })
+// reached is how many looks the given number of pairs covers.
+func (p Plan) reached(pairs int) int {
+	i := slices.IndexFunc(p.Looks, func(l int) bool { return l > pairs })
 	if i < 0 {
-		return p.Looks
+		return len(p.Looks)
 	}
-	return p.Looks[:i]
+	return i
+}
+
+// rounds are the numbers of rounds at the looks.
+func (p Plan) rounds() []int {
+	rounds := make([]int, len(p.Looks))
+	for i, pairs := range p.Looks {
+		rounds[i] = pairs / p.PerArm
+	}
+	return rounds
+}
+
+// spentOnSlow is the share of the error of a red that the test of slow
+// processes has; the rank test has the rest.
+const spentOnSlow = 0.2
+
+// red, pass and faster are how the three claims spend their error over the
+// looks. A pass spends nothing before the promise on tails is kept, and more
+// for each look from then on than a red, because a pass ends the cost.
+func (p Plan) red() *spending { return spendingOf(p.PerArm, p.rounds(), rootShape(0, len(p.Looks))) }
+
+func (p Plan) pass(l Limits) *spending {
+	return spendingOf(p.PerArm, p.rounds(), rootShape(p.reached(l.fewestPairs()-1), len(p.Looks)))
+}
+
+// faster puts most on the first look that may pass: what leaves there as a pass
+// is measured no more, and shall still be provable among many kernels.
+func (p Plan) faster(l Limits) *spending {
+	first := p.reached(l.fewestPairs() - 1)
+	shape := make([]float64, len(p.Looks))
+	for i := first; i < len(shape); i++ {
+		shape[i] = 0.1
+	}
+	if first < len(shape) {
+		shape[first] = 1
+	}
+	return spendingOf(p.PerArm, p.rounds(), shape)
+}
+
+// rootShape gives look i, counted from the first that may decide, 1/√(i+1): the
+// early looks decide most kernels, and the late ones must keep their power.
+func rootShape(first, looks int) []float64 {
+	shape := make([]float64, looks)
+	for i := first; i < looks; i++ {
+		shape[i] = 1 / math.Sqrt(float64(i-first+1))
+	}
+	return shape
 }

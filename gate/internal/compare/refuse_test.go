@@ -90,11 +90,12 @@ func TestDecideRefusesMisuse(t *testing.T) {
 		{"limits swapped", with(func(e *Series) { e.Limits = Limits{Tolerance: 0.02, Detect: 0.01} }), fixed(t, 3), "0 < tolerance < detect"},
 		{"unknown metric", with(func(e *Series) { e.Summaries = []Summary{7} }), fixed(t, 3), "unknown"},
 		{"metric twice", with(func(e *Series) { e.Summaries = []Summary{Mean, Mean} }), fixed(t, 3), "named twice"},
-		{"no looks", []Series{ok}, Plan{Alpha: .01, Beta: .01, FDR: .05}, "1 to 64 looks"},
-		{"looks out of order", []Series{ok}, Plan{Looks: []Look{{12, .5}, {8, .5}}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
-		{"a look inside a round", []Series{ok}, Plan{Looks: []Look{{13, 1}}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
-		{"overspent", []Series{ok}, Plan{Looks: []Look{{8, .6}, {12, .6}}, Alpha: .01, Beta: .01, FDR: .05}, "more than 1"},
-		{"alpha NaN", []Series{ok}, Plan{Looks: []Look{{12, 1}}, Alpha: math.NaN(), Beta: .01, FDR: .05}, "error probabilities"},
+		{"no looks", []Series{ok}, Plan{PerArm: 4, Alpha: .01, Beta: .01, FDR: .05}, "1 to 256 looks"},
+		{"looks out of order", []Series{ok}, Plan{PerArm: 4, Looks: []int{12, 8}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
+		{"a look inside a round", []Series{ok}, Plan{PerArm: 4, Looks: []int{13}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
+		{"rounds of another size", []Series{ok}, RoundsOf(5), "the plan 5 of each arm"},
+		{"rounds of one", []Series{ok}, RoundsOf(1), "2 to 8 processes"},
+		{"alpha NaN", []Series{ok}, Plan{PerArm: 4, Looks: []int{12}, Alpha: math.NaN(), Beta: .01, FDR: .05}, "error probabilities"},
 	} {
 		outcomes, err := Decide(c.experiments, c.plan)
 		if err == nil || outcomes != nil || !strings.Contains(err.Error(), c.want) {

@@ -6,15 +6,6 @@ import (
 	"io"
 )
 
-// perArm is the number of processes of each arm in a round, and roundSize that
-// of both. Four of eight is the smallest round whose 70 orders let 12 pairs
-// reject in a pull request of 30 kernels.
-const (
-	perArm    = 4
-	roundSize = 2 * perArm
-	orders    = 70 // 8 choose 4
-)
-
 // An Arm says which build a process runs. The zero value is neither.
 type Arm uint8
 
@@ -30,25 +21,34 @@ var armNames = map[Arm]string{Base: "base", Head: "head"}
 // String returns "base" or "head".
 func (a Arm) String() string { return nameOf(armNames, a) }
 
-// An Order says which arm each of the eight processes of a round runs, in time.
-type Order [roundSize]Arm
+// An Order says which arm each of the processes of a round runs, in time.
+type Order []Arm
 
-// newOrder draws one of the 70 orders, each with the same probability. The
-// exactness of the test rests on this draw: pass crypto/rand.Reader, and log
-// the order before the first process. The error is the reader's.
-func newOrder(random io.Reader) (Order, error) {
-	i, err := uniform(random, orders)
-	if err != nil {
-		return Order{}, fmt.Errorf("draw the order of a round: %w", err)
+// ordersOf is the number of orders of a round: 70 with four processes of an arm.
+func ordersOf(perArm int) int {
+	n := 1
+	for i := 1; i <= perArm; i++ {
+		n = n * (perArm + i) / i
 	}
-	return orderAt(i), nil
+	return n
 }
 
-// orderAt returns order number i of 70: the eight-bit words with four bits set,
-// in ascending order, a set bit being a head.
-func orderAt(i int) Order {
-	for word := 0; word < 1<<roundSize; word++ {
-		o, heads := Order{}, 0
+// newOrder draws one of the orders, each with the same probability. The
+// exactness of the test rests on this draw: pass crypto/rand.Reader, and log
+// the order before the first process. The error is the reader's.
+func newOrder(random io.Reader, perArm int) (Order, error) {
+	i, err := uniform(random, ordersOf(perArm))
+	if err != nil {
+		return nil, fmt.Errorf("draw the order of a round: %w", err)
+	}
+	return orderAt(i, perArm), nil
+}
+
+// orderAt returns order number i: the words with as many bits set as not, in
+// ascending order, a set bit being a head.
+func orderAt(i, perArm int) Order {
+	for word := 0; word < 1<<(2*perArm); word++ {
+		o, heads := make(Order, 2*perArm), 0
 		for slot := range o {
 			o[slot] = Base
 			if word>>slot&1 == 1 {
@@ -64,23 +64,26 @@ func orderAt(i int) Order {
 		}
 		i--
 	}
-	return Order{}
+	return nil
 }
 
-// A Round holds the processes of one kernel in one round, by arm.
+// A Round holds the processes of one kernel in one round, by arm: as many of
+// either.
 type Round struct {
-	Base [perArm]Process `json:"base"`
-	Head [perArm]Process `json:"head"`
+	Base []Process `json:"base"`
+	Head []Process `json:"head"`
 }
 
 // valid reports the first process of a round in which a metric cannot be used.
 func (b Round) valid(metrics []Summary) error {
-	for i := range perArm {
-		if err := b.Base[i].validFor(metrics); err != nil {
-			return fmt.Errorf("base process %d: %w", i, err)
-		}
-		if err := b.Head[i].validFor(metrics); err != nil {
-			return fmt.Errorf("head process %d: %w", i, err)
+	for _, arm := range []struct {
+		name      Arm
+		processes []Process
+	}{{Base, b.Base}, {Head, b.Head}} {
+		for i, p := range arm.processes {
+			if err := p.validFor(metrics); err != nil {
+				return fmt.Errorf("%s process %d: %w", arm.name, i, err)
+			}
 		}
 	}
 	return nil

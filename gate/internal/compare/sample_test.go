@@ -73,8 +73,8 @@ func (s samples) rounds(t testing.TB, kind string, contender int) []Round {
 	list := make([]Round, sampleRounds/perArm)
 	for i := range list {
 		for j := range perArm {
-			list[i].Base[j] = summarized(t, s[kind][perArm*i+j][roundBase])
-			list[i].Head[j] = summarized(t, s[kind][perArm*i+j][contender])
+			list[i].Base = append(list[i].Base, summarized(t, s[kind][perArm*i+j][roundBase]))
+			list[i].Head = append(list[i].Head, summarized(t, s[kind][perArm*i+j][contender]))
 		}
 	}
 	return list

@@ -31,7 +31,12 @@ func (e Series) summaries() []Summary {
 func (e Series) used() []Summary { return append([]Summary{Typical, Mean}, e.summaries()...) }
 
 // pairs is the number of processes of each arm.
-func (e Series) pairs() int { return len(e.Rounds) * perArm }
+func (e Series) pairs() int {
+	if len(e.Rounds) == 0 {
+		return 0
+	}
+	return len(e.Rounds) * len(e.Rounds[0].Base)
+}
 
 // Valid reports what Decide refuses: limits or summaries that are none, or
 // more rounds than the plan has. Unusable times are a state of the outcome.
@@ -41,6 +46,11 @@ func (e Series) Valid(plan Plan) error {
 	}
 	if e.pairs() > plan.lastPairs() {
 		return fmt.Errorf("it holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.pairs(), plan.lastPairs())
+	}
+	for i, b := range e.Rounds {
+		if len(b.Base) != plan.PerArm || len(b.Head) != plan.PerArm {
+			return fmt.Errorf("round %d has %d and %d processes, the plan %d of each arm", i+1, len(b.Base), len(b.Head), plan.PerArm)
+		}
 	}
 	seen := map[Summary]bool{}
 	for _, m := range e.summaries() {

@@ -13,9 +13,12 @@ import (
 // says something about the spread between processes.
 const FewestCalibrationRounds = 10
 
+// aaSize is the number of processes in a round of a calibration.
+const aaSize = 8
+
 // An AARound holds the batch times (nanoseconds per call) of the eight
 // processes of one binary, in time order.
-type AARound [roundSize][]float64
+type AARound [aaSize][]float64
 
 // A Spread is what an A/A run says about one kernel on one machine. The
 // standard deviations are of logarithms, so 0.002 is 0.2 %.
@@ -45,10 +48,11 @@ type Spread struct {
 	Detail    string   `json:"detail"`
 }
 
-// Calibrate evaluates an A/A run of at least ten rounds. Tests is the number
-// of (kernel, metric) pairs that a pull request is expected to hold. The error
+// SpreadOf evaluates an A/A run of at least ten rounds, for an experiment that
+// ends after the given pairs of the plan at the latest. Tests is the number of
+// (kernel, metric) pairs that a pull request is expected to hold. The error
 // wraps errInvalidProcess where a time cannot be used.
-func SpreadOf(rounds []AARound, limits Limits, plan Plan, tests int) (Spread, error) {
+func SpreadOf(rounds []AARound, limits Limits, plan Plan, pairs, tests int) (Spread, error) {
 	if err := cmp.Or(limits.Valid(), plan.Valid()); err != nil {
 		return Spread{}, err
 	}
@@ -62,17 +66,17 @@ func SpreadOf(rounds []AARound, limits Limits, plan Plan, tests int) (Spread, er
 	if err != nil {
 		return Spread{}, err
 	}
-	c := Spread{Processes: roundSize * len(rounds)}
+	c := Spread{Processes: aaSize * len(rounds)}
 	c.SigmaTypical, c.SigmaMean = sigma(centred(processes, Typical)), sigma(centred(processes, Mean))
 	c.batches(rounds)
 	c.Modes = modesOf(alternate(processes, Typical))
-	c.detect(processes, limits, plan, tests)
+	c.detect(processes, replay{limits: limits, plan: plan, pairs: min(pairs, plan.lastPairs())}, tests)
 	return c, nil
 }
 
 // summarizeAA reduces every process of an A/A run.
-func summarizeAA(rounds []AARound) ([][roundSize]Process, error) {
-	processes := make([][roundSize]Process, len(rounds))
+func summarizeAA(rounds []AARound) ([][aaSize]Process, error) {
+	processes := make([][aaSize]Process, len(rounds))
 	for i, b := range rounds {
 		for slot, batches := range b {
 			l, err := Summarize(batches)
@@ -87,8 +91,8 @@ func summarizeAA(rounds []AARound) ([][roundSize]Process, error) {
 
 // centred pools the logarithms of the summaries around their round's mean,
 // sorted; the factor undoes what eight values about their own mean lose.
-func centred(rounds [][roundSize]Process, m Summary) []float64 {
-	inflate := math.Sqrt(float64(roundSize) / (roundSize - 1))
+func centred(rounds [][aaSize]Process, m Summary) []float64 {
+	inflate := math.Sqrt(float64(aaSize) / (aaSize - 1))
 	var pool []float64
 	for _, b := range rounds {
 		var logs []float64
@@ -143,23 +147,24 @@ func (c *Spread) batches(rounds []AARound) {
 }
 
 // detect fills in what can be found, by the worse of the two metrics.
-func (c *Spread) detect(processes [][roundSize]Process, limits Limits, plan Plan, tests int) {
+func (c *Spread) detect(processes [][aaSize]Process, r replay, tests int) {
+	limits, plan := r.limits, r.plan
 	worst, known := 0.0, true
 	for _, m := range []Summary{Typical, Mean} {
-		effect, ok := detectable(centred(processes, m), limits, plan, tests)
+		r.pool = centred(processes, m)
+		effect, ok := r.detectable(tests)
 		known, worst = known && ok, max(worst, effect)
 	}
-	level := plan.Looks[len(plan.Looks)-1].Weight * plan.Alpha / float64(tests)
 	gap := limits.detected() - limits.tolerated()
-	c.NeedPairs = max(pairsFor(max(c.SigmaTypical, c.SigmaMean), gap, level), fewestPairs(plan, tests))
+	c.NeedPairs = max(pairsFor(max(c.SigmaTypical, c.SigmaMean), gap, plan.lastLevel(tests), plan.PerArm), fewestPairs(plan, tests))
 	switch {
 	case !(c.SigmaTypical > constantBelow && c.SigmaMean > constantBelow):
 		c.Detail = "all processes gave the same time: the timer is too coarse or nothing was measured"
 	case !known:
-		c.Detail = fmt.Sprintf("not gateable: no look of the plan can reject among %d tests; at least %d pairs are needed", tests, fewestPairs(plan, tests))
+		c.Detail = fmt.Sprintf("not gateable: %d pairs cannot be red among %d tests, at least %d are needed", r.pairs, tests, fewestPairs(plan, tests))
 	default:
 		c.MDE90, c.Gateable = &worst, worst <= limits.Detect
-		c.Detail = fmt.Sprintf("finds %s with 90 %% probability within %d pairs", percent(worst), plan.lastPairs())
+		c.Detail = fmt.Sprintf("finds %s with 90 %% probability within %d pairs", percent(worst), r.pairs)
 		if !c.Gateable {
 			c.Detail = fmt.Sprintf("not gateable at %s: %s; about %d pairs would be needed", percent(limits.Detect), c.Detail, c.NeedPairs)
 		}
@@ -168,9 +173,9 @@ func (c *Spread) detect(processes [][roundSize]Process, limits Limits, plan Plan
 
 // alternate deals the processes of every round to two arms in turns; for an A/A
 // run any order will do.
-func alternate(rounds [][roundSize]Process, m Summary) (base, head []float64) {
+func alternate(rounds [][aaSize]Process, m Summary) (base, head []float64) {
 	for _, b := range rounds {
-		for slot := 0; slot < roundSize; slot += 2 {
+		for slot := 0; slot < aaSize; slot += 2 {
 			base, head = append(base, m.of(b[slot])), append(head, m.of(b[slot+1]))
 		}
 	}

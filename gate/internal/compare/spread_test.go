@@ -22,7 +22,7 @@ func aaRounds(m *machine, rounds, batches int) []AARound {
 
 func TestCalibrateFindsTheComponents(t *testing.T) {
 	m := newMachine(noise{process: 0.004, batch: 0.002}, rand.New(rand.NewPCG(91, 0)))
-	c, err := SpreadOf(aaRounds(m, 200, 8), standard(t), SequentialPlan(), 60)
+	c, err := SpreadOf(aaRounds(m, 200, 8), standard(t), SequentialPlan(), 120, 60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +56,14 @@ func TestCalibrateSaysWhatCannotBeGated(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rounds []AARound
-		plan   Plan
+		pairs  int
 		want   string
 	}{
-		{"too noisy", noisy, SequentialPlan(), "not gateable at +2.00 %"},
-		{"constant", constant, SequentialPlan(), "same time"},
-		{"two rounds only", good, fixed(t, 2), "no look of the plan can reject"},
+		{"too noisy", noisy, 120, "not gateable at +2.00 %"},
+		{"constant", constant, 120, "same time"},
+		{"two rounds only", good, 8, "8 pairs cannot be red among 60 tests"},
 	} {
-		got, err := SpreadOf(c.rounds, standard(t), c.plan, 60)
+		got, err := SpreadOf(c.rounds, standard(t), SequentialPlan(), c.pairs, 60)
 		if err != nil || got.Gateable || !strings.Contains(got.Detail, c.want) || got.NeedPairs < 12 {
 			t.Errorf("%s: %+v, %v, want %q", c.name, got, err, c.want)
 		}
@@ -72,14 +72,14 @@ func TestCalibrateSaysWhatCannotBeGated(t *testing.T) {
 
 func TestCalibrateRefuses(t *testing.T) {
 	good := aaRounds(newMachine(noises[0], rand.New(rand.NewPCG(94, 0))), 10, 8)
-	if _, err := SpreadOf(good[:9], standard(t), SequentialPlan(), 60); err == nil {
+	if _, err := SpreadOf(good[:9], standard(t), SequentialPlan(), 120, 60); err == nil {
 		t.Error("nine rounds are accepted")
 	}
-	if _, err := SpreadOf(good, standard(t), SequentialPlan(), 0); err == nil {
+	if _, err := SpreadOf(good, standard(t), SequentialPlan(), 120, 0); err == nil {
 		t.Error("no tests are accepted")
 	}
 	good[3][5] = nil
-	if _, err := SpreadOf(good, standard(t), SequentialPlan(), 60); !errors.Is(err, errInvalidProcess) {
+	if _, err := SpreadOf(good, standard(t), SequentialPlan(), 120, 60); !errors.Is(err, errInvalidProcess) {
 		t.Errorf("a process without batches: %v", err)
 	}
 }
@@ -95,7 +95,7 @@ func TestSampleCalibration(t *testing.T) {
 			}
 			rounds = append(rounds, b, b) // ten rounds are asked for, five are there
 		}
-		c, err := SpreadOf(rounds, standard(t), fixed(t, 3), 8)
+		c, err := SpreadOf(rounds, standard(t), SequentialPlan(), 120, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestModes(t *testing.T) {
 	draw := func(rounds int, shareBase, shareHead, effect float64) []Round {
 		list := normalRounds(rng, rounds, 0.002, effect)
 		for i := range list {
-			for arm, side := range []*[perArm]Process{&list[i].Base, &list[i].Head} {
+			for arm, side := range [][]Process{list[i].Base, list[i].Head} {
 				for j := range side {
 					if rng.Float64() < []float64{shareBase, shareHead}[arm] {
 						side[j] = times(1.04)(side[j])

@@ -1,118 +1,110 @@
 package compare
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // collapseBelow is the effect from which on a kernel that became faster is
 // taken for one that stopped working: 90 % of the time gone.
 const collapseBelow = -0.9
 
-// A test is one gated metric of one experiment: its differences and, for each
-// look that was reached, the smallest p value so far over the look's weight.
-// Such a running minimum is a p value that holds at whichever look one stops.
+// A test is one gated metric of one experiment, with the p values that held at
+// each look that was reached.
 type test struct {
-	metric    Summary
-	d         differences
-	regressed []float64
-	passed    []float64
-	improved  float64
-	constant  bool // an arm gave the same value in every process
-	collapsed bool
+	*sequence
+	metric Summary
+	ps     []lookP
+}
+
+// lookP are the p values at a look, of all looks so far.
+type lookP struct {
+	regressed, passed float64
+	constant          bool // an arm gave the same value in every process until then
 }
 
 // A trial is an experiment reduced to its tests.
 type trial struct {
 	experiment Series
 	invalid    error
-	looks      []Look
 	tests      []test
 }
 
-// newTrial computes the p values of an experiment. Without a usable round the
-// tests stay empty, and count with a p value of 1.
+// newTrial computes the p values of an experiment. Tests without a usable round
+// count with a p value of 1.
 func newTrial(e Series, plan Plan) trial {
+	rounds := e.Rounds
+	e.Rounds = nil
 	t := trial{experiment: e}
-	for i, b := range e.Rounds {
-		if err := b.valid(e.used()); err != nil {
-			t.invalid = fmt.Errorf("round %d, %w", i, err)
-			break
-		}
-	}
-	if t.invalid == nil {
-		t.looks = plan.reached(e.pairs())
-	}
+	design := newDesign(e.Limits, plan)
 	for _, m := range e.summaries() {
-		one := test{metric: m, improved: 1}
-		if t.invalid == nil && len(e.Rounds) > 0 {
-			one = newTest(newDifferences(e.Rounds, m), e.Limits, t.looks)
-			one.metric, one.constant = m, constantArm(e.Rounds, m)
-		}
-		t.tests = append(t.tests, one)
+		t.tests = append(t.tests, test{sequence: newSequence(design), metric: m})
 	}
-	return t
-}
-
-// newTest computes the p values of one metric at the given looks.
-func newTest(d differences, limits Limits, looks []Look) test {
-	t := test{d: d, improved: 1}
-	regressed, passed := 1.0, 1.0
-	for _, l := range looks {
-		upTo := d[:l.Pairs/perArm*pairsPerRound]
-		regressed = min(regressed, upTo.pAbove(limits.tolerated())/l.Weight)
-		passed = min(passed, upTo.pBelow(limits.detected())/l.Weight)
-		t.regressed, t.passed = append(t.regressed, regressed), append(t.passed, passed)
-		if !limits.Reference {
-			t.improved = min(t.improved, upTo.pBelow(limits.mirrored())/l.Weight)
-		}
-	}
-	above, _ := d.count(math.Log1p(collapseBelow))
-	t.collapsed = !limits.Reference && 2*above <= len(d)
-	return t
-}
-
-// constantArm reports whether all processes of an arm gave one value, which
-// real timing does not do.
-func constantArm(rounds []Round, m Summary) bool {
-	first := rounds[0]
-	base, head := true, true
 	for _, b := range rounds {
-		for i := range perArm {
-			base = base && m.of(b.Base[i]) == m.of(first.Base[0])
-			head = head && m.of(b.Head[i]) == m.of(first.Head[0])
-		}
+		t.read(b)
 	}
-	return base || head
+	return t
 }
 
-// last returns the final value of a running minimum, 1 where no look was
-// reached.
-func last(ps []float64) float64 {
-	if len(ps) == 0 {
-		return 1
+// read takes one more round. One that cannot be used makes all of them nothing.
+func (t *trial) read(b Round) {
+	if err := b.valid(t.experiment.used()); err != nil && t.invalid == nil {
+		t.invalid = fmt.Errorf("round %d, %w", len(t.experiment.Rounds), err)
+		for i := range t.tests {
+			t.tests[i] = test{sequence: newSequence(t.tests[i].design), metric: t.tests[i].metric}
+		}
 	}
-	return ps[len(ps)-1]
+	t.experiment.Rounds = append(t.experiment.Rounds, b)
+	if t.invalid != nil {
+		return
+	}
+	for i := range t.tests {
+		t.tests[i].take(b)
+	}
+}
+
+func (t *test) take(b Round) {
+	t.read(stratum{logsOf(b.Base, t.metric), logsOf(b.Head, t.metric)})
+	for k := len(t.ps); k < len(t.looks); k++ {
+		t.ps = append(t.ps, t.p(t.looks[k]))
+	}
+}
+
+// last are the p values at the last look, 1 where none was reached.
+func (t test) last() lookP {
+	if len(t.ps) == 0 {
+		return lookP{regressed: 1, passed: 1}
+	}
+	return t.ps[len(t.ps)-1]
+}
+
+// gone reports whether most of the time is.
+func (t test) gone() bool {
+	return !t.limits.Reference && 2*t.collapsed >= len(t.strata)*t.plan.PerArm*t.plan.PerArm
 }
 
 // decided applies the limits look by look; the first decision stands, so that
 // taking away the rounds after it cannot change it. Several tests are red when
 // one is and green when all are.
-func decided(tests []test, threshold, beta float64) Decision {
-	for look := range tests[0].passed {
+func decided(tests []test, threshold float64, plan Plan) (Decision, int) {
+	for look := range tests[0].ps {
 		red, green := false, true
 		for _, t := range tests {
-			red = red || t.regressed[look] <= threshold
-			green = green && t.passed[look] <= beta
+			red = red || t.ps[look].regressed <= threshold
+			green = green && t.ps[look].green(plan)
 		}
 		if red {
-			return Regressed
+			return Regressed, look
 		}
 		if green {
-			return Pass
+			return Pass, look
 		}
 	}
-	return Inconclusive
+	return Inconclusive, -1
+}
+
+// green holds for a pass at a look. What would be red if it were the only test
+// does not pass, however many tests there are: more tests move the bar of a red
+// past this look, and must not turn it into a pass. A constant arm goes on.
+func (l lookP) green(plan Plan) bool {
+	return l.passed <= plan.Beta && l.regressed > plan.Alpha && !l.constant
 }
 
 // verdict judges a trial. A pass is refused where the times themselves are
@@ -124,15 +116,15 @@ func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) 
 	case len(t.experiment.Rounds) == 0:
 		return Inconclusive, notMeasured
 	}
-	v := decided(t.tests, threshold, plan.Beta)
+	v, _ := decided(t.tests, threshold, plan)
 	if v == Regressed {
 		return Regressed, aboveTolerance
 	}
 	for _, one := range t.tests {
-		if one.collapsed && !t.experiment.Explained {
+		if one.gone() && !t.experiment.Explained {
 			return Inconclusive, suspectCollapse
 		}
-		if one.constant {
+		if one.constant() {
 			return Inconclusive, zeroVariance
 		}
 	}
@@ -141,10 +133,16 @@ func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) 
 		return Improved, provenFaster
 	case v == Pass:
 		return Pass, belowDetect
-	case !canReject(t.looks, threshold):
+	case t.tooFew(threshold, plan):
 		return Inconclusive, tooFewPairs
 	}
 	return Inconclusive, notDecided
+}
+
+// tooFew reports whether the looks that were reached could decide neither way.
+func (t trial) tooFew(threshold float64, plan Plan) bool {
+	reached := plan.reached(t.experiment.pairs())
+	return reached < plan.canReject(threshold) && t.experiment.pairs() < t.experiment.Limits.fewestPairs()
 }
 
 // improvedP is the p value of "every gated metric is faster by more than the
@@ -152,20 +150,21 @@ func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) 
 func (t trial) improvedP() float64 {
 	p := 0.0
 	for _, one := range t.tests {
-		p = max(p, one.improved)
+		p = max(p, one.faster.exact(one.tFaster))
 	}
 	return p
 }
 
-// canReject reports whether any of the looks has enough pairs for a p value
-// as small as the threshold.
-func canReject(looks []Look, threshold float64) bool {
-	for _, l := range looks {
-		if _, ok := nullOf(l.Pairs / perArm).critical(threshold * l.Weight); ok {
-			return true
+// canReject is the first look, from 1, that can be red at a threshold; more
+// than there are where none can.
+func (p Plan) canReject(threshold float64) int {
+	red := p.red()
+	for k, rounds := range red.rounds {
+		if red.exact(red.scaled(k, nullOf(p.PerArm, rounds).least())) <= threshold*(1-spentOnSlow) {
+			return k + 1
 		}
 	}
-	return false
+	return len(p.Looks) + 1
 }
 
 // thresholds runs Holm over all tests of all trials and the procedure of
@@ -174,7 +173,7 @@ func thresholds(trials []trial, plan Plan) (red, faster float64, tests int) {
 	var ps, improved []float64
 	for _, t := range trials {
 		for _, one := range t.tests {
-			ps = append(ps, last(one.regressed))
+			ps = append(ps, one.last().regressed)
 		}
 		if !t.experiment.Limits.Reference {
 			improved = append(improved, t.improvedP())

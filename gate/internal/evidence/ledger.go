@@ -55,10 +55,11 @@ const (
 type Need struct {
 	Key
 	Use   Use
-	Holds []string  // metrics that the record has to name
-	Since time.Time // an older record is not used; zero for any age
-	Until time.Time // nor one that is dated later than this
-	Never string    // why no such record can be measured; "" when one can
+	Holds []string   // metrics that the record has to name
+	State CacheState // of the caches, in which the record has to hold times; "" for any
+	Since time.Time  // an older record is not used; zero for any age
+	Until time.Time  // nor one that is dated later than this
+	Never string     // why no such record can be measured; "" when one can
 }
 
 // Asked reports whether a question stays open without the record.
@@ -167,6 +168,9 @@ func (n *Need) refuses(r *Record) string {
 			return fmt.Sprintf("the recorded %s does not hold %s", r.Tier, name)
 		}
 	}
+	if n.State != "" && !r.timed(n.State) {
+		return fmt.Sprintf("the %s recorded on %s holds no %s times", r.Tier, n.At.Machine, n.State)
+	}
 	if n.Since.IsZero() {
 		return ""
 	}
@@ -180,6 +184,15 @@ func (n *Need) refuses(r *Record) string {
 		return fmt.Sprintf("the %s recorded on %s is dated in the future", r.Tier, n.At.Machine)
 	}
 	return ""
+}
+
+// timed reports whether a record of times holds any of one state of the caches.
+func (r *Record) timed(state CacheState) bool {
+	all := r.Samples
+	if r.Experiment != nil && len(r.Experiment.Rounds) > 0 {
+		all = r.Experiment.Rounds[0].Head
+	}
+	return slices.ContainsFunc(all, func(s Sample) bool { return s.CacheState == state })
 }
 
 // Clone is a ledger that can be changed without changing this one.

@@ -195,7 +195,7 @@ var failsOpen = []struct {
 		}
 	}, -1, "", ""},
 	{"too few launches for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = c.alone.Record.Samples[:8] }, 4, "bound", "too few processes"},
-	{"no launch for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = nil }, 4, "bound", "no process was measured"},
+	{"no launch for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = nil }, 4, "bound", "holds no warm times"},
 	{"everything skipped", func(k *kernel, c *kase) {
 		k.head, k.old = nil, nil
 		*c = kase{name: c.name}

@@ -232,7 +232,8 @@ func (j *judge) compared(q *plan.Question, f verdict.Finding, e evidence.Entry) 
 	m := o.Summaries[0]
 	base, head := evidence.Of(m.Base, "ns"), evidence.Of(m.Head, "ns")
 	f.Base, f.Head = &base, &head
-	f.Interval = &verdict.Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs, MDE90: m.MDE90, Modes: m.Modes}
+	f.Interval = &verdict.Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs,
+		Looks: m.Looks, Slow: m.Slow, Excluded: m.Excluded, MDE90: m.MDE90, Modes: m.Modes, Improved: o.Decision == compare.Improved}
 	f.Status, f.Reason = statusOf(o.Decision), o.Detail
 	f = unexplained(q, f, m.Estimate)
 	if budget := budgets[e.Record.Experiment.Stopped]; f.Status == verdict.Inconclusive && budget != "" {
@@ -335,7 +336,7 @@ func statusOf(v compare.Decision) verdict.Status {
 // withNoise says of a time that passes what would have been found, by a
 // calibration where the times themselves do not tell.
 func (j *judge) withNoise(q *plan.Question, f verdict.Finding) verdict.Finding {
-	told := f.Sessions != nil || f.Interval != nil && f.Interval.MDE90 != nil
+	told := f.Sessions != nil || f.Interval != nil && (f.Interval.MDE90 != nil || f.Interval.Excluded != nil)
 	if f.Status != verdict.Pass || told {
 		return f
 	}
@@ -354,7 +355,8 @@ func (j *judge) withNoise(q *plan.Question, f verdict.Finding) verdict.Finding {
 	if err != nil {
 		return f
 	}
-	found, err := compare.SpreadOf(rounds, limits, j.plan.Tests(), max(1, j.plan.Family()))
+	p := j.plan.Tests()
+	found, err := compare.SpreadOf(rounds, limits, p, p.Looks[len(p.Looks)-1], max(1, j.plan.Family()))
 	if err == nil && found.MDE90 != nil {
 		f.Noise = &verdict.Noise{MDE90: *found.MDE90, Recorded: calibration.Provenance.Recorded}
 	}

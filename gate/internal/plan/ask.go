@@ -235,11 +235,11 @@ func (a *asker) time(q Question, c Case) Question {
 	if r.Metric.Advice || r.Severity == verdict.Info && q.Kind != TimeLimit {
 		asked = evidence.Shown
 	}
-	alone := a.record(evidence.Latency, head, c, asked)
+	alone := timed(a.record(evidence.Latency, head, c, asked), r)
 	switch q.Kind {
 	case Experiment:
-		q.Needs = a.needs(a.pair(base, c, asked), a.record(evidence.Latency, head, c, evidence.Instead),
-			a.record(evidence.Sessions, base, c, evidence.Instead), a.record(evidence.Latency, head, c, evidence.Shown))
+		q.Needs = a.needs(timed(a.pair(base, c, asked), r), timed(a.record(evidence.Latency, head, c, evidence.Instead), r),
+			a.record(evidence.Sessions, base, c, evidence.Instead), timed(a.record(evidence.Latency, head, c, evidence.Shown), r))
 	case History:
 		q.Needs = a.needs(a.record(evidence.Sessions, base, c, asked), alone)
 	default:
@@ -258,13 +258,20 @@ func (a *asker) time(q Question, c Case) Question {
 	return q
 }
 
+// timed is a need of a record of the state of the caches that a rule is about: a
+// process times only the states that are asked for.
+func timed(n *evidence.Need, r *policy.Rule) *evidence.Need {
+	n.State = r.Metric.CacheState
+	return n
+}
+
 // ratio asks a rule on the ratio to a reference's time. It holds whatever the
 // base is: a new kernel is held against its reference too.
 func (a *asker) ratio(r *policy.Rule, c Case) Question {
 	q := a.question(r.ID, Ratio, c.Name, r)
 	ref := a.subject.References[r.Reference(a.subject.Name)]
 	first := a.record(evidence.Correctness, ref, c, evidence.First)
-	q.Needs = a.needs(first, a.pair(ref, c, evidence.Answers), a.record(evidence.Latency, a.subject.Head, c, evidence.Shown))
+	q.Needs = a.needs(first, timed(a.pair(ref, c, evidence.Answers), r), timed(a.record(evidence.Latency, a.subject.Head, c, evidence.Shown), r))
 	q.Test = &compare.Test{CacheState: r.Metric.CacheState, Summary: r.Metric.Summary, Bound: r.Bound}
 	return q
 }
@@ -307,7 +314,7 @@ func (a *asker) address(side Side, c Case) evidence.Address {
 // needs shares equal needs, since many rules ask for one record.
 func (a *asker) needs(list ...*evidence.Need) []*evidence.Need {
 	for i, n := range list {
-		name := fmt.Sprint(n.Tier, n.Use, n.Holds, n.At, n.Base, n.Never)
+		name := fmt.Sprint(n.Tier, n.Use, n.Holds, n.State, n.At, n.Base, n.Never)
 		if same := a.shared[name]; same != nil {
 			list[i] = same
 			continue

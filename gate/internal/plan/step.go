@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // A Task is one record to be measured, of one subject. Reference names the
@@ -24,6 +27,8 @@ type Step struct {
 	// from other records.
 	Tests []Test
 	Plan  compare.Plan
+
+	States []evidence.CacheState // of latency: those that any question asks for
 }
 
 // Together reports whether the step times two arms of each task.
@@ -84,7 +89,23 @@ func (p Plan) step(l *evidence.Ledger, of func(evidence.Key) bool) *Step {
 	}
 	s.Plan = p.Tests()
 	s.Plan.Elsewhere = p.Family() - len(s.Tests)
+	s.States = p.states()
 	return s
+}
+
+// states are the cache states whose times any question asks for. A record holds
+// all of them, so that no question takes from it what another needs.
+func (p Plan) states() []evidence.CacheState {
+	var states []evidence.CacheState
+	for i := range p.Questions {
+		q := &p.Questions[i]
+		if q.Rule == nil || !q.Rule.Metric.Time() || q.Weight == verdict.Advice || slices.Contains(states, q.Rule.Metric.CacheState) {
+			continue
+		}
+		states = append(states, q.Rule.Metric.CacheState)
+	}
+	slices.Sort(states)
+	return states
 }
 
 // may reports whether what must come first is there: a reference that was never

@@ -82,6 +82,7 @@ type latency struct {
 	Profile   string `yaml:"profile"`
 	Tolerance Amount `yaml:"tolerance"`
 	Detect    Amount `yaml:"detect"`
+	Tail      Amount `yaml:"tail"`
 	Budget    string `yaml:"budget"`
 	GPUBudget string `yaml:"gpu_budget"`
 	Base      string `yaml:"base"`
@@ -240,8 +241,14 @@ func (c checker) latency(f *file, p *Policy) (err error) {
 		if !l.Tolerance.Set || !l.Detect.Set || l.Tolerance.Unit != "%" || l.Detect.Unit != "%" {
 			return c.bad("latency", "latency: {tolerance: 0.5%, detect: 2%}", "tolerance and detect go together, both in %%")
 		}
-		if p.Limits, err = compare.NewLimits(l.Tolerance.Number, l.Detect.Number); err != nil {
+		if p.Limits, err = compare.NewLimits(l.Tolerance.Number, l.Detect.Number, p.Limits.Tail); err != nil {
 			return c.bad("latency.detect", "", "%v", err)
+		}
+	}
+	if l.Tail.Set {
+		p.Limits.Tail = l.Tail.Number
+		if err := p.Limits.Valid(); err != nil || l.Tail.Unit != "%" && l.Tail.Number != 0 {
+			return c.bad("latency.tail", "tail: 20%, or 0", "a tail is the share of slow runs that a pass has to have seen, from 3.5%% to below 100%%, or 0")
 		}
 	}
 	switch l.Base {

@@ -323,9 +323,9 @@ func TestBoundsArePlain(t *testing.T) {
 		keys string
 		want compare.Bound
 	}{
-		{latencyRule + "max_regression: 4%", compare.Bound{Limits: compare.Limits{Tolerance: 0.01, Detect: 0.04}}},
-		{latencyRule + "max_regression: 4%, floor: 50ns", compare.Bound{Limits: compare.Limits{Tolerance: 0.01, Detect: 0.04}, FloorNS: 50}},
-		{"id: t, metric: latency.cold_mean", compare.Bound{Limits: compare.Limits{Tolerance: 0.005, Detect: 0.02}}},
+		{latencyRule + "max_regression: 4%", compare.Bound{Limits: compare.Limits{Tolerance: 0.01, Detect: 0.04, Tail: 0.4}}},
+		{latencyRule + "max_regression: 4%, floor: 50ns", compare.Bound{Limits: compare.Limits{Tolerance: 0.01, Detect: 0.04, Tail: 0.4}, FloorNS: 50}},
+		{"id: t, metric: latency.cold_mean", compare.Bound{Limits: compare.Limits{Tolerance: 0.005, Detect: 0.02, Tail: 0.4}}},
 		{latencyRule + "relative_to: ref, limit: 1.5", compare.Bound{Limits: compare.Limits{Tolerance: 0.5, Detect: 0.5, Reference: true}}},
 		{"id: a, metric: ptxas.registers, max_regression: 8", compare.Bound{}},
 	} {

@@ -282,8 +282,6 @@ func visible(f verdict.Finding) string {
 	switch {
 	case f.Status != verdict.Pass:
 		return ""
-	case f.Interval != nil && f.Interval.MDE90 != nil:
-		return fmt.Sprintf("%+.2f %% would be found with 90 %% probability", 100**f.Interval.MDE90)
 	case f.Noise != nil:
 		return fmt.Sprintf("%+.2f %% would be found with 90 %% probability, by the calibration of %s", 100*f.Noise.MDE90, f.Noise.Recorded)
 	}

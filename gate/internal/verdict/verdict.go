@@ -219,11 +219,18 @@ type Finding struct {
 // An Interval is the estimated change of a time, relative, with its 95 %
 // interval and what the experiment could have seen.
 type Interval struct {
-	Estimate float64  `json:"estimate"`
-	Low      float64  `json:"low"`
-	High     float64  `json:"high"`
-	Pairs    int      `json:"pairs"`
-	MDE90    *float64 `json:"mde90,omitempty"`
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+	Pairs    int     `json:"pairs"`
+	// Looks are the p values that held after each round, before Holm's procedure.
+	Looks []compare.Look `json:"looks,omitempty"`
+	Slow  compare.Slow   `json:"slow"`
+	// Excluded is the smallest slowdown that a pass refutes, with 99 %.
+	Excluded *float64 `json:"excluded,omitempty"`
+	MDE90    *float64 `json:"mde90,omitempty"` // of what did not pass
+	// Improved says that the time is proven to be less, by more than the tolerance.
+	Improved bool `json:"improved,omitempty"`
 	// Modes are two groups of processes, as information.
 	Modes *compare.Modes `json:"modes,omitempty"`
 }

@@ -70,7 +70,7 @@ func blocksOf(rounds [][][]float64, contender int) ([]compare.Round, error) {
 		if err != nil {
 			return nil, err
 		}
-		blocks[i/4].Base[i%4], blocks[i/4].Head[i%4] = base, head
+		blocks[i/4].Base, blocks[i/4].Head = append(blocks[i/4].Base, base), append(blocks[i/4].Head, head)
 	}
 	return blocks, nil
 }
