@@ -392,3 +392,127 @@ func TestDetectableIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A tail is a way in which a head is slower that no shift describes.
+type tail struct {
+	name                 string
+	base, head           float64 // share of slow processes
+	slow                 float64 // by how much
+	batches, slowBatches float64 // share of slow batches in every process of the head, and by how much
+	spread               float64 // further standard deviation of the head's processes
+}
+
+// mean is the true effect on the mean over processes.
+func (l tail) mean() float64 {
+	return ((1+l.head*l.slow)*(1+l.batches*l.slowBatches)*math.Exp(l.spread*l.spread/2))/(1+l.base*l.slow) - 1
+}
+
+var tails = []tail{
+	{name: "10 % of the processes +20 %", head: .1, slow: .2},
+	{name: "20 % of the processes +25 %", head: .2, slow: .25},
+	{name: "30 % of the processes +30 %", head: .3, slow: .3},
+	{name: "25 % of the processes +80 %", head: .25, slow: .8},
+	{name: "2 % of the batches +100 %", batches: .02, slowBatches: 1},
+	{name: "10 % of the batches +20 %", batches: .1, slowBatches: .2},
+	{name: "slow mode +5 %, 0 to 20 %", head: .2, slow: .05},
+	{name: "slow mode +25 %, 20 to 40 %", base: .2, head: .4, slow: .25},
+	{name: "noisier by 3 %, equal median", spread: .03},
+}
+
+// tailRound times one round on a quiet machine; slow counts the head's slow processes.
+func (l tail) round(rng *rand.Rand, size int) (b Round, slow int) {
+	for arm := range 2 {
+		for range size {
+			level, times := 0.003*rng.NormFloat64(), make([]float64, 8)
+			share := [2]float64{l.base, l.head}[arm]
+			if rng.Float64() < share {
+				level += math.Log1p(l.slow)
+				slow += arm
+			}
+			level += float64(arm) * l.spread * rng.NormFloat64()
+			for i := range times {
+				times[i] = level + 0.002*rng.NormFloat64()
+				if arm == 1 && rng.Float64() < l.batches {
+					times[i] += math.Log1p(l.slowBatches)
+				}
+				times[i] = 1e5 * math.Exp(times[i])
+			}
+			p, _ := Summarize(times)
+			if arm == 0 {
+				b.Base = append(b.Base, p)
+			} else {
+				b.Head = append(b.Head, p)
+			}
+		}
+	}
+	return b, slow
+}
+
+// TestTails runs heads with a tail through the driver, both metrics gated. A
+// head whose tail was not drawn passes, and no other whose true mean is above detect.
+func TestTails(t *testing.T) {
+	kernels := 100
+	if os.Getenv(levelFull) != "" {
+		kernels = 2000
+	}
+	for _, profile := range []string{"standard", "strict"} {
+		limits, err := Profile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := SequentialPlan()
+		plan.Elsewhere = 2
+		for i, l := range tails {
+			const seed = 25
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			var sum tally
+			unseen, wrong := 0, 0
+			for range kernels {
+				d := newDriver(plan, Budget{}, []Series{{Limits: limits, Summaries: []Summary{Typical}}, {Limits: limits, Summaries: []Summary{Mean}}})
+				drawn := l.drive(t, d, rng)
+				red, _, _ := thresholds(d.trials, plan)
+				typical, _ := decided(d.trials[0].tests, red, plan)
+				mean, _ := decided(d.trials[1].tests, red, plan)
+				switch {
+				case typical == Regressed || mean == Regressed:
+					sum.verdicts[Regressed]++
+				case typical == Pass && mean == Pass && drawn == 0:
+					sum.verdicts[Pass]++
+					unseen++
+				case typical == Pass && mean == Pass:
+					sum.verdicts[Pass]++
+					wrong++
+				}
+				sum.pairs += d.trials[1].experiment.pairs()
+			}
+			t.Logf("%-8s %-28s true mean %+5.1f %%: %5.1f %% red, %5.1f %% pass (%5.1f %% with no slow process drawn), %.1f pairs", profile, l.name, 100*l.mean(),
+				100*float64(sum.verdicts[Regressed])/float64(kernels), 100*float64(sum.verdicts[Pass])/float64(kernels), 100*float64(unseen)/float64(kernels), float64(sum.pairs)/float64(kernels))
+			if l.head > 0 && l.mean() >= limits.Detect && wrong > atMost(0.02, kernels) {
+				t.Errorf("%s, %s (seed %d): %d of %d pass although a slow process was drawn", profile, l.name, seed, wrong, kernels)
+			}
+		}
+	}
+}
+
+// drive runs one kernel to its end and counts the slow processes of the head.
+func (l tail) drive(t *testing.T, d *Driver, rng *rand.Rand) (drawn int) {
+	t.Helper()
+	for {
+		step, more, err := d.NextRound(reader{rng})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			return drawn
+		}
+		b, slow := l.round(rng, perArm)
+		drawn += slow
+		rounds := map[int]Round{}
+		for _, i := range step.Experiments {
+			rounds[i] = b
+		}
+		if err := d.Add(step, rounds, Cost{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -14,9 +14,12 @@ import (
 // recordAt is a record under a key that answers any need of it.
 func recordAt(k evidence.Key) *evidence.Record {
 	r := &evidence.Record{Tier: k.Tier, Address: k.At}
+	times := []evidence.Sample{{CacheState: evidence.Warm}, {CacheState: evidence.Cold}}
 	switch {
 	case k.Compares():
-		r.Base, r.Experiment = &k.Base, &evidence.Experiment{Stopped: "resolved"}
+		r.Base, r.Experiment = &k.Base, &evidence.Experiment{Stopped: "resolved", Rounds: []evidence.Round{{Base: times, Head: times}}}
+	case k.Tier == evidence.Latency:
+		r.Samples = times
 	case k.Tier == evidence.Correctness:
 		r.Checks = []evidence.Check{{Class: "normal", Elements: 8, RelativeError: new(float64), Guard: "ok", Repeatable: true, Status: "pass"}}
 	case k.Tier == evidence.Profile:

@@ -3,11 +3,13 @@
 //
 //	live aa      -gate bin/gate -kernels kernels -out aa.jsonl
 //	live planted -gate bin/gate -kernels kernels -out planted.jsonl
+//	live mix     -gate bin/gate -kernels kernels -out mix.jsonl
 //	live epochs  -program epochs -out epochs.jsonl -- time --op op.so …
 //	live table   aa.jsonl planted.jsonl epochs.jsonl
 //
 // aa checks unchanged code again and again. planted checks copies of the
-// fixture r02_extra_work that were made slower by known amounts. Both end
+// fixture r02_extra_work that were made slower by known amounts, and mix some of
+// both with kernels that are slow in a quarter of the processes. They end
 // within -budget, with what they have: a JSON line a check in -out, and a table.
 // table writes the tables of such files in Markdown.
 package main
@@ -37,9 +39,9 @@ func main() {
 // run returns the exit status: 0, 2 for misuse, 3 where a tool failed.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"aa": runUnchanged, "planted": runPlanted, "epochs": runEpochs, "table": runTable,
+		"aa": runUnchanged, "mix": runMixture, "planted": runPlanted, "epochs": runEpochs, "table": runTable,
 	}
-	err := error(&usageError{"want aa, planted, epochs or table"})
+	err := error(&usageError{"want aa, mix, planted, epochs or table"})
 	if len(args) > 0 && commands[args[0]] != nil {
 		err = commands[args[0]](ctx, args[1:], stdout, stderr)
 	}

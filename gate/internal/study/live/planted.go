@@ -109,7 +109,7 @@ func (s *session) planted(ctx context.Context, plan map[string][]level, series, 
 func (r *repository) commitBoth(ctx context.Context, plants []plant) error {
 	base := append([]plant{}, plants...)
 	for i := range base {
-		base[i].extra = 0
+		base[i].extra, base[i].tail = min(0, base[i].extra), 0
 	}
 	if err := r.add(base); err != nil {
 		return err

@@ -20,6 +20,7 @@ type plant struct {
 	from  string // "fixtures/r02_extra_work"
 	group string // what it is counted under
 	extra int    // multiply-adds; -1 for a kernel that takes none
+	tail  int    // percent of the processes in which it takes almost twice as long
 }
 
 const (
@@ -94,11 +95,35 @@ func (r *repository) copy(p plant) error {
 				return err
 			}
 		}
+		if strings.HasSuffix(e.Name(), ".cu") && p.tail > 0 {
+			if data, err = withTail(string(data), p.tail); err != nil {
+				return err
+			}
+		}
 		if err := os.WriteFile(filepath.Join(to, e.Name()), data, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withTail is the fixture with a process that draws, once, whether it does its
+// work over and over.
+func withTail(text string, percent int) ([]byte, error) {
+	for _, change := range [][2]string{
+		{"#include <cuda_fp16.h>\n", "#include <cuda_fp16.h>\n\n#include <random>\n"},
+		{"half* __restrict__ o, int length, float scale) {", "half* __restrict__ o, int length, float scale, int repeats) {"},
+		{"    wasted = extra_work(wasted, scale);\n", "    for (int i = 0; i < repeats; ++i)\n#pragma unroll 1\n      for (int j = 0; j < 64; ++j) asm volatile(\"fma.rn.f32 %0, %0, %1, %1;\" : \"+f\"(wasted) : \"f\"(scale));\n"},
+		{"c.length, kScale);", "c.length, kScale, slow() ? 36 : 0);"},
+		{"extern \"C\" int gate_run", fmt.Sprintf("static bool slow() {\n  static const bool drawn = std::random_device{}() %% 100 < %d;\n  return drawn;\n}\n\nextern \"C\" int gate_run", percent)},
+	} {
+		changed := strings.Replace(text, change[0], change[1], 1)
+		if changed == text {
+			return nil, fmt.Errorf("%s: no %q", fixture, change[0])
+		}
+		text = changed
+	}
+	return []byte(text), nil
 }
 
 // manifestOf is the copy's kernel.yaml: the case mission alone, and the
