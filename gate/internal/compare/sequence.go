@@ -49,7 +49,7 @@ type look struct {
 }
 
 func newSequence(d *design) *sequence {
-	return &sequence{design: d, tFaster: math.Inf(1), slow: newSlowTest(), same: [2]bool{true, true}}
+	return &sequence{design: d, tFaster: math.Inf(1), slow: newSlowTest(d.tolerated, d.detected), same: [2]bool{true, true}}
 }
 
 // read takes one more round, and looks where the plan does.
@@ -64,7 +64,7 @@ func (s *sequence) read(one stratum) {
 	if !s.limits.Reference {
 		better, ties := one.count(s.mirrored)
 		s.better += better + ties
-		s.slow.add(one, s.tolerated, s.detected)
+		s.slow.add(one)
 	}
 	for i, side := range [][]float64{one.base, one.head} {
 		first := [][]float64{s.strata[0].base, s.strata[0].head}[i][0]
@@ -101,6 +101,9 @@ func (s *sequence) passAt(k int) float64 {
 	t := s.pass.scaled(k, pBelow(s.plan.PerArm, len(s.strata), s.below, 0))
 	if t > s.mostPass {
 		return t
+	}
+	if !s.limits.Reference && s.slow.couldReach(s.strata, s.detected) {
+		return math.Inf(1)
 	}
 	return max(t, s.pass.scaled(k, meanBelow(s.strata, s.detected)))
 }

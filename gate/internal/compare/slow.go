@@ -20,14 +20,17 @@ type Slow struct {
 // distributions when the labels are a shuffle, whatever the modes are. The head
 // is taken faster by the tolerance first, so that a harmless shift counts for nothing.
 type slowTest struct {
-	base, head int
-	pmf        []float64 // of the head's number so far
+	tolerated, detected float64
+	base, head          int
+	pmf                 []float64 // of the head's number so far
 }
 
-func newSlowTest() slowTest { return slowTest{pmf: []float64{1}} }
+func newSlowTest(tolerated, detected float64) slowTest {
+	return slowTest{tolerated: tolerated, detected: detected, pmf: []float64{1}}
+}
 
-func (t *slowTest) add(s stratum, tolerated, detected float64) {
-	base, head := s.slow(tolerated, detected)
+func (t *slowTest) add(s stratum) {
+	base, head := s.slow(t.tolerated, t.detected)
 	t.base, t.head = t.base+base, t.head+head
 	if base+head > 0 {
 		t.pmf = convolve(t.pmf, hypergeometric(len(s.base), base+head))
@@ -43,25 +46,85 @@ func (t *slowTest) p() float64 {
 	return min(1, sum)
 }
 
+// couldReach reports whether a share of slow processes that is consistent with
+// those of the head so far would bring its mean to the base's and the shift: a
+// few slow processes do not say yet how many there are.
+func (t *slowTest) couldReach(strata []stratum, shift float64) bool {
+	if t.head == 0 {
+		return false
+	}
+	var base float64
+	var fast, slow []float64
+	for _, s := range strata {
+		bound := s.slowFrom(t.tolerated, t.detected) + t.tolerated
+		centre := average(s.base)
+		for _, y := range s.base {
+			base += math.Exp(y - centre)
+		}
+		for _, y := range s.head {
+			if y > bound {
+				slow = append(slow, math.Exp(y-centre))
+			} else {
+				fast = append(fast, math.Exp(y-centre))
+			}
+		}
+	}
+	n := len(fast) + len(slow)
+	if len(fast) == 0 {
+		return true
+	}
+	share := mostShare(len(slow), n, tailMissed/2)
+	return (1-share)*average(fast)+share*average(slow) >= base/float64(n)*math.Exp(shift)
+}
+
+// mostShare is the largest share of which so few of n are drawn with the given
+// probability (Clopper and Pearson's upper bound).
+func mostShare(few, n int, p float64) float64 {
+	low, high := 0.0, 1.0
+	for range 30 {
+		if share := (low + high) / 2; binomialAtMost(few, n, share) > p {
+			low = share
+		} else {
+			high = share
+		}
+	}
+	return high
+}
+
+func binomialAtMost(k, n int, share float64) float64 {
+	sum := 0.0
+	for i := range k + 1 {
+		sum += math.Exp(logChoose(n, i) + float64(i)*math.Log(share) + float64(n-i)*math.Log1p(-share))
+	}
+	return sum
+}
+
 // slow counts the slow processes of a round.
 func (s stratum) slow(tolerated, detected float64) (base, head int) {
-	all := slices.Clone(s.base)
-	for _, y := range s.head {
-		all = append(all, y-tolerated)
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	n := len(s.base)
-	bound := (sorted[n-1]+sorted[n])/2 + detected
-	for i, y := range all {
-		switch {
-		case !(y > bound):
-		case i < n:
+	bound := s.slowFrom(tolerated, detected)
+	for _, y := range s.base {
+		if y > bound {
 			base++
-		default:
+		}
+	}
+	for _, y := range s.head {
+		if y-tolerated > bound {
 			head++
 		}
 	}
 	return base, head
+}
+
+// slowFrom is the bound of the round's slow processes, its head taken faster by
+// what is tolerated.
+func (s stratum) slowFrom(tolerated, detected float64) float64 {
+	all := slices.Clone(s.base)
+	for _, y := range s.head {
+		all = append(all, y-tolerated)
+	}
+	slices.Sort(all)
+	n := len(s.base)
+	return (all[n-1]+all[n])/2 + detected
 }
 
 // hypergeometric is the distribution of the marked among n of 2n.
