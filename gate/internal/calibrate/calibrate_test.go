@@ -40,72 +40,54 @@ func policyOf(t *testing.T, rules ...string) *policy.Policy {
 	return p
 }
 
-// TestFindableIsWhatACalibrationSaysOfIt: at the max_regression that is
-// proposed a kernel can be gated, and at a little less it cannot.
-func TestFindableIsWhatACalibrationSaysOfIt(t *testing.T) {
+// TestWhatIsProposedCanBeGated: at the max_regression that is proposed a kernel
+// can be gated, and at a little less it cannot, with a floor and without.
+func TestWhatIsProposedCanBeGated(t *testing.T) {
 	profile, err := compare.Profile("standard")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spread := range []float64{0.03, 0.05, 0.1} {
+	for _, spread := range []float64{0.03, 0.1} {
 		rounds, err := compare.AARounds(selfTimed(spread).Samples, evidence.Warm)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, floor := range []float64{0, 12, 40} { // ns, of 1,000
-			at := func(effect float64) (compare.Limits, compare.Spread) {
-				limits, err := compare.MaxRegression(profile, effect)
-				if err == nil {
-					limits, err = compare.Bound{Limits: limits, FloorNS: floor}.At(1000)
-				}
+		for _, floor := range []float64{0, 40} { // ns, of 1,000
+			bound := compare.Bound{Limits: profile, FloorNS: floor}
+			given, err := bound.At(1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := calibration{limits: profile, Calibration: &verdict.Calibration{Tests: 4, BudgetPairs: 120}}
+			at := func(effect float64) (compare.Limits, error) { return c.limitsOf(effect, given) }
+			effect, ok, err := compare.Findable(rounds, compare.SequentialPlan(), 120, 4, at)
+			if err != nil || !ok {
+				t.Fatalf("spread %v, floor %v: %v, %v", spread, floor, ok, err)
+			}
+			for share, gateable := range map[float64]bool{1: true, 0.8: false} {
+				limits, err := at(share * effect)
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := compare.SpreadOf(rounds, limits, compare.SequentialPlan(), 4)
-				if err != nil {
-					t.Fatal(err)
+				if got, err := compare.SpreadOf(rounds, limits, compare.SequentialPlan(), 120, 4); err != nil || got.Gateable != gateable {
+					t.Errorf("spread %v, floor %v: %v of %v is proposed: %s, %v", spread, floor, share, effect, got.Detail, err)
 				}
-				return limits, c
-			}
-			limits, c := at(0.02)
-			effect, ok := findable(*c.MDE90, limits, profile)
-			if c.Gateable || !ok {
-				t.Fatalf("spread %v, floor %v: %+v", spread, floor, c)
-			}
-			if _, c := at(effect); !c.Gateable {
-				t.Errorf("spread %v, floor %v: %v is proposed: %s", spread, floor, effect, c.Detail)
-			}
-			if _, c := at(effect - 0.003); c.Gateable {
-				t.Errorf("spread %v, floor %v: %v is proposed, and less would do: %s", spread, floor, effect, c.Detail)
 			}
 		}
 	}
-	if effect, ok := findable(5, compare.Limits{Tolerance: 0.005, Detect: 0.02}, profile); ok {
-		t.Errorf("noise that outgrows every limit: %v", effect)
-	}
 }
 
-func TestLooksAreWhatTheBudgetPaysFor(t *testing.T) {
+func TestPairsAreWhatTheBudgetPaysFor(t *testing.T) {
 	for _, c := range []struct {
 		budget, process float64
-		pairs, looks    int
-		reached         bool
-	}{
-		{120, 0.5, 120, 7, true}, {119, 0.5, 119, 6, true}, {1e8, 0.5, 120, 7, true}, {8, 0.5, 8, 1, true},
-		{7.9, 0.5, 7, 1, false}, {12, 0.5, 12, 2, true}, {0.001, 0.5, 0, 1, false},
-	} {
+		pairs           int
+	}{{120, 0.5, 120}, {119, 0.5, 119}, {1e8, 0.5, 120}, {7.9, 0.5, 7}, {0.001, 0.5, 0}} {
 		failed := &evidence.Record{Tier: evidence.Calibration, Failure: &evidence.Failure{Kind: evidence.Hang, Message: "hangs"}}
 		r := selfTimed(0.003)
 		r.AA.ProcessSeconds = c.process
 		got := newCalibration(&policy.Policy{Budget: time.Duration(c.budget * float64(time.Second))}, []*evidence.Record{failed, r})
-		plan, reached := got.looks()
-		if got.BudgetPairs != c.pairs || len(plan.Looks) != c.looks || reached != c.reached || got.Rounds != 10 {
-			t.Errorf("%v s at %v s a process: %d pairs, looks %v, %v", c.budget, c.process, got.BudgetPairs, plan.Looks, reached)
-		}
-		for i, l := range plan.Looks {
-			if l != compare.SequentialPlan().Looks[i] {
-				t.Errorf("look %v is not the experiment's", l)
-			}
+		if got.BudgetPairs != c.pairs || got.Rounds != 10 {
+			t.Errorf("%v s at %v s a process: %d pairs, %d rounds", c.budget, c.process, got.BudgetPairs, got.Rounds)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // remedies are what would make a kernel gateable, each by itself.
-func (c calibration) remedies(row verdict.Calibrated) []string {
+func (c calibration) remedies(row verdict.Calibrated, rounds []compare.AARound) []string {
 	var out []string
 	last := lastPairs()
 	switch need := row.Figures.NeedPairs; {
@@ -19,12 +19,27 @@ func (c calibration) remedies(row verdict.Calibrated) []string {
 	case need > c.BudgetPairs:
 		out = append(out, fmt.Sprintf("a latency budget of %s, for %d pairs", time.Duration(math.Ceil(c.secondsFor(need)))*time.Second, need))
 	}
-	if row.Figures.MDE90 != nil {
-		if effect, ok := findable(*row.Figures.MDE90, row.Limits, c.limits); ok {
-			out = append(out, fmt.Sprintf("a max_regression of %.1f%%", 100*effect))
-		}
+	effect, ok, err := compare.Findable(rounds, compare.SequentialPlan(), c.BudgetPairs, c.Tests, func(effect float64) (compare.Limits, error) {
+		return c.limitsOf(effect, row.Limits)
+	})
+	if err == nil && ok {
+		out = append(out, fmt.Sprintf("a max_regression of %.1f%%", 100*effect))
 	}
 	return out
+}
+
+// limitsOf are the limits of another max_regression than the one that led to
+// the given ones. A tolerance above the profile's share was raised to a floor,
+// which stays.
+func (c calibration) limitsOf(effect float64, given compare.Limits) (compare.Limits, error) {
+	limits, err := compare.MaxRegression(c.limits, effect)
+	ratio := c.limits.Tolerance / c.limits.Detect
+	const rounding = 1e-9
+	if rise := given.Tolerance - limits.Tolerance; err == nil && given.Tolerance > ratio*given.Detect+rounding && rise > 0 {
+		limits.Tolerance, limits.Detect = limits.Tolerance+rise, limits.Detect+rise
+		err = limits.Valid()
+	}
+	return limits, err
 }
 
 // secondsFor is the wall time of so many pairs: of the round that completes
@@ -38,21 +53,4 @@ func (c calibration) secondsFor(pairs int) float64 {
 func lastPairs() int {
 	looks := compare.SequentialPlan().Looks
 	return looks[len(looks)-1]
-}
-
-// findable is the smallest max_regression, rounded up to 0.1 %, that would be
-// found with 90 % probability, given what is at these limits. A larger one
-// raises the tolerance with it, by the profile's ratio r: noise alone makes
-// MDE90 the (1 + tolerance)-fold of k, so that (1 + tolerance)·k − 1 must not
-// exceed detect. Where a floor sets the tolerance, detect lies (1 − r) times
-// max_regression above it.
-func findable(mde90 float64, limits, profile compare.Limits) (float64, bool) {
-	r := profile.Tolerance / profile.Detect
-	k := (1 + mde90) / (1 + limits.Tolerance)
-	if !(r*k < 1) {
-		return 0, false
-	}
-	effect := max((k-1)/(1-r*k), (1+limits.Tolerance)*(k-1)/(1-r))
-	const step = 0.001
-	return math.Ceil(effect/step-1e-9) * step, true
 }

@@ -96,7 +96,7 @@ func (c calibration) evaluate(row verdict.Calibrated, r *evidence.Record) (verdi
 	}
 	row.Figures, row.Gateable, row.Reason = &figures, figures.Gateable, figures.Detail
 	if !row.Gateable {
-		row.Remedies = c.remedies(row)
+		row.Remedies = c.remedies(row, rounds)
 	}
 	return row, nil
 }

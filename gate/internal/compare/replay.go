@@ -50,17 +50,30 @@ type replay struct {
 	redAt, suspectAt float64
 }
 
-// detectable is MDE90: the smallest effect that is called a regression with 90 %
-// probability. False where none is.
-func (r replay) detectable(tests int) (float64, bool) {
+// prepare sets the bar among so many tests; false where no look reaches it.
+func (r *replay) prepare(tests int) bool {
 	r.design = newDesign(r.limits, r.plan)
 	r.threshold = r.plan.Alpha / float64(max(1, tests))
 	if k := r.plan.canReject(r.threshold); len(r.pool) == 0 || k > len(r.plan.Looks) || r.plan.Looks[k-1] > r.pairs {
-		return 0, false
+		return false
 	}
 	r.redAt, r.suspectAt = r.design.red.nominal(r.threshold*(1-spentOnSlow)), r.design.red.nominal(r.plan.Alpha*(1-spentOnSlow))
+	return true
+}
+
+// detectable is MDE90: the smallest effect that is called a regression with 90 %
+// probability. False where none is.
+func (r replay) detectable(tests int) (float64, bool) {
+	if !r.prepare(tests) {
+		return 0, false
+	}
 	low, high := r.limits.tolerated(), r.limits.detected()+r.pool[len(r.pool)-1]-r.pool[0]
-	if !r.finds(high) {
+	switch middle := r.limits.detected(); { // whether detect is found is asked of detect itself
+	case middle > low && r.finds(middle):
+		high = middle
+	case r.finds(high):
+		low = middle
+	default:
 		return 0, false
 	}
 	for range 9 {

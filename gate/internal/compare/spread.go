@@ -181,3 +181,33 @@ func alternate(rounds [][aaSize]Process, m Summary) (base, head []float64) {
 	}
 	return base, head
 }
+
+// Findable is the smallest effect, in steps of 0.1 %, that an experiment on this
+// machine would call a regression with 90 % probability if it were the effect to
+// be found. The limits follow from it. False where there is none up to 100 %.
+func Findable(rounds []AARound, plan Plan, pairs, tests int, limits func(effect float64) (Limits, error)) (float64, bool, error) {
+	processes, err := summarizeAA(rounds)
+	if err != nil {
+		return 0, false, err
+	}
+	const step, most = 0.001, 1000
+	low, high := 0, most+1
+	for low+1 < high {
+		middle := (low + high) / 2
+		at, err := limits(step * float64(middle))
+		if err != nil {
+			return 0, false, err
+		}
+		found := true
+		for _, m := range []Summary{Typical, Mean} {
+			r := replay{pool: centred(processes, m), limits: at, plan: plan, pairs: min(pairs, plan.lastPairs())}
+			found = found && r.prepare(tests) && r.finds(at.detected())
+		}
+		if found {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return step * float64(high), high <= most, nil
+}
