@@ -163,7 +163,7 @@ func (c *Spread) detect(processes [][aaSize]Process, r replay, tests int) {
 	case !known:
 		c.Detail = fmt.Sprintf("not gateable: %d pairs cannot be red among %d tests, at least %d are needed", r.pairs, tests, fewestPairs(plan, tests))
 	default:
-		c.MDE90, c.Gateable = &worst, worst <= limits.Detect
+		c.MDE90, c.Gateable = &worst, worst <= limits.Detect*(1+constantBelow)
 		c.Detail = fmt.Sprintf("finds %s with 90 %% probability within %d pairs", percent(worst), r.pairs)
 		if !c.Gateable {
 			c.Detail = fmt.Sprintf("not gateable at %s: %s; about %d pairs would be needed", percent(limits.Detect), c.Detail, c.NeedPairs)

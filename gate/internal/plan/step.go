@@ -5,7 +5,6 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // A Task is one record to be measured, of one subject. Reference names the
@@ -98,11 +97,11 @@ func (p Plan) step(l *evidence.Ledger, of func(evidence.Key) bool) *Step {
 func (p Plan) states() []evidence.CacheState {
 	var states []evidence.CacheState
 	for i := range p.Questions {
-		q := &p.Questions[i]
-		if q.Rule == nil || !q.Rule.Metric.Time() || q.Weight == verdict.Advice || slices.Contains(states, q.Rule.Metric.CacheState) {
-			continue
+		for _, n := range p.Questions[i].Needs {
+			if n.State != "" && (n.Asked() || n.Use == evidence.Instead) && !slices.Contains(states, n.State) {
+				states = append(states, n.State)
+			}
 		}
-		states = append(states, q.Rule.Metric.CacheState)
 	}
 	slices.Sort(states)
 	return states
