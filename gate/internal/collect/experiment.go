@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
@@ -218,10 +219,6 @@ func (x *experiment) names(tests []int) string {
 	return strings.Join(words, " ")
 }
 
-// slowing are the harness's words for clocks that the device holds down by force.
-// The power cap is not among them: a kernel that reaches it does so always.
-var slowing = []string{"hw_slowdown", "hw_thermal", "sw_thermal", "hw_power_brake"}
-
 // unusable says why a round cannot be used, by the device's state and the
 // processes' success, blind to every time.
 func (x *experiment) unusable(order []*arms, processes []map[string]*timing) string {
@@ -243,7 +240,7 @@ func slowed(processes map[string]*timing) string {
 	for _, unit := range slices.Sorted(maps.Keys(processes)) {
 		for _, s := range processes[unit].samples {
 			for _, reason := range append(slices.Clone(s.Before.Throttle), s.After.Throttle...) {
-				if slices.Contains(slowing, reason) {
+				if gpu.Forces(reason) {
 					return "the device slowed itself down: " + reason
 				}
 			}

@@ -36,10 +36,14 @@ func TestNullAgainstBruteForce(t *testing.T) {
 		}
 	}
 	counts := map[int]int{}
+	var us []int
 	for i := range orders {
-		for j := range orders {
-			for k := range orders {
-				counts[beats(orderAt(i, perArm))+beats(orderAt(j, perArm))+beats(orderAt(k, perArm))]++
+		us = append(us, beats(orderAt(i, perArm)))
+	}
+	for _, a := range us {
+		for _, b := range us {
+			for _, c := range us {
+				counts[a+b+c]++
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
 	}
 	red := holmThreshold(ps, plan.Elsewhere, plan.Alpha)
 	for i := range outcomes {
-		outcomes[i].judge(red, plan.Beta)
+		outcomes[i].judge(red, plan)
 	}
 	return outcomes, nil
 }
@@ -178,7 +178,7 @@ func (k Stored) metric(m Summary) StoredSummaryOutcome {
 	}
 	n := float64(len(history))
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}
-	scale := sd * math.Sqrt(1+1/n)
+	scale := math.Sqrt(sd*sd*(1+1/n) + o.SigmaProcess*o.SigmaProcess*k.sizes())
 	half := t.Quantile((1+intervalConfidence)/2) * scale
 	o.Low, o.High = relative(shift-half), relative(shift+half)
 	o.PRegressed = t.Survival((shift - k.Limits.tolerated()) / scale)
@@ -188,6 +188,16 @@ func (k Stored) metric(m Summary) StoredSummaryOutcome {
 		o.PRegressed, o.PPass = 1, 1
 	}
 	return o
+}
+
+// sizes is what the variance of this session's value has more of the variance
+// between processes than those of the history have, because it holds fewer.
+func (k Stored) sizes() float64 {
+	then := 0.0
+	for _, s := range k.History {
+		then += 1 / float64(len(s.Processes)) / float64(len(k.History))
+	}
+	return max(0, 1/float64(len(k.Now.Processes))-then)
 }
 
 // sessionComponents is the one-way analysis of variance over sessions. Unequal
@@ -204,7 +214,7 @@ func sessionComponents(sessions []Job, m Summary) (between, within float64) {
 }
 
 // judge sets verdict, reason and detail.
-func (o *StoredOutcome) judge(red, beta float64) {
+func (o *StoredOutcome) judge(red float64, plan Plan) {
 	if len(o.Summaries) == 0 {
 		return
 	}
@@ -212,7 +222,7 @@ func (o *StoredOutcome) judge(red, beta float64) {
 	var parts []string
 	for _, m := range o.Summaries {
 		regressed = regressed || m.known && m.PRegressed <= red
-		passed = passed && m.known && m.PPass <= beta
+		passed = passed && m.known && m.PPass <= plan.Beta && m.PRegressed > plan.Alpha // as in an experiment
 		known = known && m.known
 		collapsed = collapsed || m.Estimate <= collapseBelow
 		parts = append(parts, fmt.Sprintf("%s %s (%s to %s; σ between sessions %.2f %%, between processes %.2f %%)",

@@ -154,3 +154,37 @@ func TestStoredRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Sessions of unequal size: a history of hundred processes each and a session of
+// a few hold the level, because what few processes vary more is counted.
+func TestStoredLevelOfUnequalSessions(t *testing.T) {
+	const requests, seed = 500, 75
+	rng := rand.New(rand.NewPCG(seed, 0))
+	sized := func(n int, between, within, effect float64) Job {
+		var all Job
+		level := between * rng.NormFloat64()
+		for range n {
+			typical := 1e5 * math.Exp(level+within*rng.NormFloat64()) * (1 + effect)
+			all.Processes = append(all.Processes, Process{Typical: typical, Mean: typical})
+		}
+		return all
+	}
+	for _, now := range []int{3, 10} {
+		for _, between := range []float64{0, 0.002, 0.008} {
+			red := 0
+			for range requests {
+				one := Stored{Limits: storedLimits, Summaries: []Summary{Typical}, Now: sized(now, between, 0.01, storedLimits.Tolerance)}
+				for range 10 {
+					one.History = append(one.History, sized(96+rng.IntN(25), between, 0.01, 0))
+				}
+				if countStored(t, []Stored{one}, Regressed) > 0 {
+					red++
+				}
+			}
+			t.Logf("%d processes against about 108, σ between sessions %.1f %%: %.2f %% red at the tolerance", now, 100*between, 100*float64(red)/requests)
+			if red > atMost(0.01, requests) {
+				t.Errorf("%d processes, σ between sessions %v (seed %d): %d of %d are red at the tolerance", now, between, seed, red, requests)
+			}
+		}
+	}
+}

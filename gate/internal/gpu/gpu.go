@@ -120,13 +120,19 @@ func (t Throttle) MarshalJSON() ([]byte, error) {
 // idle state and clocks that somebody set on purpose.
 func (t Throttle) Slowing() []string {
 	return slices.DeleteFunc(slices.Clone(t.Active), func(r string) bool {
-		return r == "gpu_idle" || r == "applications_clocks_setting"
+		return r == "gpu_idle" || r == "app_clocks"
 	})
 }
 
+// Forces reports whether a reason is that of clocks that the device holds down by
+// force. The power cap is not one: a kernel that reaches it does so always.
+func Forces(reason string) bool {
+	return slices.Contains([]string{"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}, reason)
+}
+
 // eventReasons are the bits of clocks_event_reasons.active, as NVML's
-// nvmlClocksEventReason constants number them.
+// nvmlClocksEventReason constants number them, in the harness's words.
 var eventReasons = []string{
-	"gpu_idle", "applications_clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost",
-	"sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "display_clock_setting",
+	"gpu_idle", "app_clocks", "sw_power_cap", "hw_slowdown", "sync_boost",
+	"sw_thermal", "hw_thermal", "hw_power_brake", "display_clock",
 }

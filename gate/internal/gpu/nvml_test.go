@@ -250,11 +250,11 @@ func TestNVMLHangs(t *testing.T) {
 // The names stand at the bits that NVML's header gives them.
 func TestReasonBits(t *testing.T) {
 	for bit, name := range map[uint64]string{
-		nvml.ClocksEventReasonGpuIdle: "gpu_idle", nvml.ClocksEventReasonApplicationsClocksSetting: "applications_clocks_setting",
+		nvml.ClocksEventReasonGpuIdle: "gpu_idle", nvml.ClocksEventReasonApplicationsClocksSetting: "app_clocks",
 		nvml.ClocksEventReasonSwPowerCap: "sw_power_cap", nvml.ClocksThrottleReasonHwSlowdown: "hw_slowdown",
-		nvml.ClocksEventReasonSyncBoost: "sync_boost", nvml.ClocksEventReasonSwThermalSlowdown: "sw_thermal_slowdown",
-		nvml.ClocksThrottleReasonHwThermalSlowdown: "hw_thermal_slowdown", nvml.ClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake_slowdown",
-		nvml.ClocksEventReasonDisplayClockSetting: "display_clock_setting",
+		nvml.ClocksEventReasonSyncBoost: "sync_boost", nvml.ClocksEventReasonSwThermalSlowdown: "sw_thermal",
+		nvml.ClocksThrottleReasonHwThermalSlowdown: "hw_thermal", nvml.ClocksThrottleReasonHwPowerBrakeSlowdown: "hw_power_brake",
+		nvml.ClocksEventReasonDisplayClockSetting: "display_clock",
 	} {
 		if got := reasons(bit).Active; len(got) != 1 || got[0] != name {
 			t.Errorf("%#x is %v, want %s", bit, got, name)

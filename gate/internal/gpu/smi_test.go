@@ -193,7 +193,7 @@ esac
 		t.Fatal(err)
 	}
 	d := got[0]
-	if d.ComputeCapability != "" || d.MIG != Off || strings.Join(d.Throttle.Active, " ") != "hw_slowdown sw_thermal_slowdown" {
+	if d.ComputeCapability != "" || d.MIG != Off || strings.Join(d.Throttle.Active, " ") != "hw_slowdown sw_thermal" {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -252,7 +252,7 @@ func TestSlowing(t *testing.T) {
 		t.Fatalf("got %+v, %v", all, err)
 	}
 	slow := strings.Join(all.Slowing(), " ")
-	if want := "display_clock_setting hw_power_brake_slowdown hw_slowdown hw_thermal_slowdown sw_power_cap sw_thermal_slowdown sync_boost unnamed_0x200"; slow != want {
+	if want := "display_clock hw_power_brake hw_slowdown hw_thermal sw_power_cap sw_thermal sync_boost unnamed_0x200"; slow != want {
 		t.Errorf("got %s", slow)
 	}
 	if none, err := parseReasons("0x0"); err != nil || !none.Known || len(none.Active) != 0 {

@@ -77,15 +77,15 @@ func TestReasons(t *testing.T) {
 	}{
 		{0, ""},
 		{0x1, "gpu_idle"},
-		{0x2, "applications_clocks_setting"},
+		{0x2, "app_clocks"},
 		{0x4, "sw_power_cap"},
 		{0x8, "hw_slowdown"},
 		{0x10, "sync_boost"},
-		{0x20, "sw_thermal_slowdown"},
-		{0x40, "hw_thermal_slowdown"},
-		{0x80, "hw_power_brake_slowdown"},
-		{0x100, "display_clock_setting"},
-		{0x48, "hw_slowdown hw_thermal_slowdown"},
+		{0x20, "sw_thermal"},
+		{0x40, "hw_thermal"},
+		{0x80, "hw_power_brake"},
+		{0x100, "display_clock"},
+		{0x48, "hw_slowdown hw_thermal"},
 		{1 << 63, "unnamed_0x8000000000000000"},
 	} {
 		got := reasons(c.mask)
