@@ -101,6 +101,9 @@ func runCheck(c *cli.Context, record bool) error {
 	if record {
 		o.Judge = project.JudgeHead
 	}
+	if c.Bool("verbose") {
+		o.Timeline = screen.timeline
+	}
 	if c.Bool("dry-run") {
 		if format := c.String("format"); !slices.Contains(report.Listings, format) {
 			return exit.Usagef("known: "+strings.Join(report.Listings, ", "), "--dry-run has no format %q", format)

@@ -77,6 +77,15 @@ func (s *screen) built(kernel string, n, of int) {
 	s.step(fmt.Sprintf("%d of %d: built %s", n, of, kernel))
 }
 
+// timeline says at the end what took how long.
+func (s *screen) timeline(lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range lines {
+		fmt.Fprintf(s.w, "gate: %s\n", printable.Line(line))
+	}
+}
+
 func (s *screen) announce(notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

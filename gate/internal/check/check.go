@@ -41,6 +41,7 @@ type Options struct {
 	Announce func(notes []string) // what a reader must know first
 	Share    Share                // what of the change this run measures
 	Attempt  int                  // how often it was measured, with this time; 0 at a desk
+	Timeline func(lines []string) // what took how long, at the end; may be nil
 	Now      func() time.Time     // the clock, for the evidence's date
 }
 
@@ -72,6 +73,8 @@ type run struct {
 	asked   plan.Plan
 	ledger  *evidence.Ledger
 	notes   []string
+	start   time.Time
+	spans   []collect.Span
 }
 
 // Run checks and returns the verdict. An error means that there is none: a
@@ -86,7 +89,9 @@ func carryOut(ctx context.Context, o Options) (*run, *verdict.Verdict, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	r.spans = []collect.Span{{What: "building, reading what is recorded", Seconds: time.Since(r.start).Seconds()}}
 	broke := r.measure(ctx)
+	r.timeline()
 	if status, _ := exit.Of(broke); broke != nil && (ctx.Err() != nil || status == exit.Usage) {
 		return nil, nil, broke
 	}
@@ -102,6 +107,19 @@ func carryOut(ctx context.Context, o Options) (*run, *verdict.Verdict, error) {
 	return r, v, nil
 }
 
+// timeline says what took how long.
+func (r *run) timeline() {
+	if r.Timeline == nil {
+		return
+	}
+	lines, known := []string{}, 0.0
+	for _, s := range r.spans {
+		lines, known = append(lines, s.String()), known+s.Seconds
+	}
+	rest := collect.Span{What: "everything else: finding the GPU, building the harness, keeping records", Seconds: time.Since(r.start).Seconds() - known}
+	r.Timeline(append(lines, rest.String()))
+}
+
 // Preview says what Run would ask and measure, and measures nothing.
 func Preview(ctx context.Context, o Options) (plan.Preview, error) {
 	r, err := open(ctx, o)
@@ -114,6 +132,7 @@ func Preview(ctx context.Context, o Options) (plan.Preview, error) {
 // open builds both sides, asks the policy's questions, and reads what is
 // recorded.
 func open(ctx context.Context, o Options) (*run, error) {
+	start := time.Now()
 	if err := o.Prepare(); err != nil {
 		return nil, err
 	}
@@ -121,7 +140,7 @@ func open(ctx context.Context, o Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, project: p}
+	r := &run{Options: o, project: p, start: start}
 	return r, r.ask(ctx)
 }
 
@@ -239,7 +258,7 @@ func (r *run) measure(ctx context.Context) error {
 		}
 		err = bench.Fill(ctx, *step, r.ledger)
 	}
-	r.notes = append(r.notes, bench.Notes...)
+	r.notes, r.spans = append(r.notes, bench.Notes...), append(r.spans, bench.Spans...)
 	if err != nil {
 		return r.because(err.Error(), err)
 	}

@@ -42,6 +42,7 @@ type Options struct {
 type Bench struct {
 	Machine evidence.Machine
 	Notes   []string // for the verdict
+	Spans   []Span   // what was measured when
 
 	cache     string
 	data      string // folder of inputs and their exact results; "" for none
@@ -174,6 +175,7 @@ func (c *Bench) foreign(ctx context.Context) {
 // every task has been tried.
 func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
 	defer l.Try(s.Keys()...)
+	defer c.span(s)()
 	switch {
 	case s.Together():
 		var pairs []pair

@@ -121,6 +121,7 @@ func (c *Bench) runIn(ctx context.Context, tmp string, program command.Command, 
 	program.Most, program.Dir = maxHarnessOutput, tmp
 	program.Env = []string{"CUDA_VISIBLE_DEVICES=" + c.device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
 	program.Confine = &command.Confinement{Temp: tmp, Read: append([]string{c.program}, files...), Device: true, Counters: program.Path == c.ncu}
+	defer c.ran(time.Now())
 	return program.Run(ctx)
 }
 
@@ -146,7 +147,9 @@ func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ..
 	if err != nil {
 		return nil, r, err
 	}
-	return parseStream(r.Stdout), r, nil
+	s := parseStream(r.Stdout)
+	c.timed(s)
+	return s, r, nil
 }
 
 // files are what a process over these units loads.

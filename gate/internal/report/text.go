@@ -170,10 +170,14 @@ func launch(l verdict.LaunchChange) string {
 	return text
 }
 
-// quiet holds for what a reader need not know. Advice speaks up on proof only.
+// quiet holds for what a reader need not know. Advice speaks up on proof only,
+// and an improvement whatever else is said of its kernel.
 func quiet(f verdict.Finding) bool {
 	if f.Severity == verdict.Info {
 		return f.Status != verdict.Fail
+	}
+	if f.Interval != nil && f.Interval.Improved {
+		return false
 	}
 	return f.Status == verdict.Pass || f.Status == verdict.NotCompared
 }

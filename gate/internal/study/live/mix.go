@@ -47,26 +47,10 @@ func (s *session) mixture(ctx context.Context, profile string, m mixture) error 
 	if err := r.compared(profile, s.experiment); err != nil {
 		return err
 	}
-	if err := r.policy("prime.yaml", "", primeRule); err != nil {
-		return err
-	}
 	plants := m.plants()
 	if err := r.commitBoth(ctx, plants); err != nil {
 		return err
 	}
-	// Copies are one code: checking one of each kind checks all.
-	kinds := map[string]bool{}
-	first := []string{"--policy", "prime.yaml", "--base", "none"}
-	for _, p := range plants {
-		if !kinds[p.group+p.from] {
-			kinds[p.group+p.from], first = true, append(first, p.name)
-		}
-	}
-	c, err := s.lab.check(ctx, r, first...)
-	if err != nil {
-		return err
-	}
-	s.say("correctness is recorded: %s, %.0f s", c.verdict.Status, c.seconds)
 	return s.once(ctx, r, "mix", profile, 1, plants, "--base", "HEAD~1")
 }
 

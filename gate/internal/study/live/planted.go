@@ -109,7 +109,10 @@ func (s *session) planted(ctx context.Context, plan map[string][]level, series, 
 func (r *repository) commitBoth(ctx context.Context, plants []plant) error {
 	base := append([]plant{}, plants...)
 	for i := range base {
-		base[i].extra, base[i].tail = min(0, base[i].extra), 0
+		base[i].extra = min(0, base[i].extra)
+		if base[i].tail != 0 {
+			base[i].tail = noTail
+		}
 	}
 	if err := r.add(base); err != nil {
 		return err

@@ -102,7 +102,4 @@ func (s *session) close(stdout io.Writer, err error) error {
 // is compiled, in seconds.
 const buildsReused = 10
 
-const (
-	primeRule = "{id: error, metric: check.relative_error, limit: 1e-3}"
-	timeRule  = "{id: time, metric: latency.typical, limit: 1s}"
-)
+const timeRule = "{id: time, metric: latency.typical, limit: 1s}"

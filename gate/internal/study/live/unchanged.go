@@ -46,18 +46,9 @@ func (s *session) unchanged(ctx context.Context, profile string, copies, runs in
 	if err := r.compared(profile, s.experiment); err != nil {
 		return err
 	}
-	if err := r.policy("prime.yaml", "", primeRule); err != nil {
-		return err
-	}
 	if err := r.commit(ctx, "unchanged"); err != nil {
 		return err
 	}
-	// Copies are one code: checking two of them checks all.
-	c, err := s.lab.check(ctx, r, "--policy", "prime.yaml", "--base", "none", plants[0].name, plants[1].name)
-	if err != nil {
-		return err
-	}
-	s.say("correctness is recorded: %s, %.0f s", c.verdict.Status, c.seconds)
 	for n := 1; n <= runs && s.fits(profile); n++ {
 		if err := s.once(ctx, r, "aa", profile, n, plants, "--base", "HEAD"); err != nil {
 			return err
