@@ -118,11 +118,9 @@ func (s samples) judged(t testing.TB, contender int, profile string, plan Plan) 
 func TestSamplesUnchanged(t *testing.T) {
 	s := readSamples(t)
 	for _, profile := range []string{"standard", "strict", "loose"} {
-		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three rounds": fixed(t, 3)} {
-			for kind, o := range s.judged(t, roundAgain, profile, plan) {
-				if o.Decision != Pass {
-					t.Errorf("%s at %s, %s: %s (%s), want pass", kind, profile, name, o.Decision, o.Detail)
-				}
+		for kind, o := range s.judged(t, roundAgain, profile, SequentialPlan()) {
+			if o.Decision != Pass {
+				t.Errorf("%s at %s: %s (%s), want pass", kind, profile, o.Decision, o.Detail)
 			}
 		}
 	}
@@ -137,13 +135,11 @@ func TestSamplesSlower(t *testing.T) {
 		{"standard", []int{roundPlus2, roundPlus3, roundPlus5}},
 		{"strict", []int{roundPlus1, roundPlus2, roundPlus3, roundPlus5}},
 	} {
-		for name, plan := range map[string]Plan{"sequential": SequentialPlan(), "three rounds": fixed(t, 3)} {
-			for _, contender := range c.contenders {
-				outcomes := s.judged(t, contender, c.profile, plan)
-				for _, kind := range []string{"fma", "stream", "mma"} {
-					if o := outcomes[kind]; o.Decision != Regressed {
-						t.Errorf("%s, contender %d at %s, %s: %s (%s), want regressed", kind, contender, c.profile, name, o.Decision, o.Detail)
-					}
+		for _, contender := range c.contenders {
+			outcomes := s.judged(t, contender, c.profile, SequentialPlan())
+			for _, kind := range []string{"fma", "stream", "mma"} {
+				if o := outcomes[kind]; o.Decision != Regressed {
+					t.Errorf("%s, contender %d at %s: %s (%s), want regressed", kind, contender, c.profile, o.Decision, o.Detail)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"io"
 	"strings"
 )
@@ -27,7 +28,7 @@ func writeRules(w io.Writer, rows []row) error {
 
 // writeEstimates writes what the gate says of the first twelve rounds.
 func writeEstimates(w io.Writer, r recording) error {
-	text := header("kind", "contender", "typical", "mean", "MDE90", profiles[0], profiles[1])
+	text := header("kind", "contender", "typical", "mean", "excluded by a pass", profiles[0], profiles[1])
 	for _, kind := range r.kinds {
 		for c := 1; c < len(contenders); c++ {
 			line := fmt.Sprintf("| %s | %s |", kind, contenders[c])
@@ -41,7 +42,7 @@ func writeEstimates(w io.Writer, r recording) error {
 					for _, m := range o.Summaries {
 						line += fmt.Sprintf(" %+.2f %% (%+.2f to %+.2f) |", 100*m.Estimate, 100*m.Low, 100*m.High)
 					}
-					line += fmt.Sprintf(" %.2f %% |", 100*max(*o.Summaries[0].MDE90, *o.Summaries[1].MDE90))
+					line += excluded(o)
 				}
 				line += fmt.Sprintf(" %s |", o.Decision)
 			}
@@ -50,6 +51,15 @@ func writeEstimates(w io.Writer, r recording) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// excluded is the slowdown that a pass refutes in both metrics.
+func excluded(o compare.Outcome) string {
+	typical, mean := o.Summaries[0].Excluded, o.Summaries[1].Excluded
+	if o.Decision != compare.Pass && o.Decision != compare.Improved || typical == nil || mean == nil {
+		return " — |"
+	}
+	return fmt.Sprintf(" %+.2f %% |", 100*max(*typical, *mean))
 }
 
 // String writes a share with its count.
