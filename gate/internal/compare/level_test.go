@@ -6,11 +6,24 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 )
 
-// levelFull asks for the run whose figures stand in gate/docs/statistics.md.
-const levelFull = "GATE_LEVEL_FULL"
+// repetitions are those of a simulation: few in every run of the tests, and as
+// many as GATE_LEVEL_FULL says for the figures of gate/docs/statistics.md.
+func repetitions(t *testing.T, few int) int {
+	t.Helper()
+	text := os.Getenv("GATE_LEVEL_FULL")
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("GATE_LEVEL_FULL=%s is not a number", text)
+	}
+	return n
+}
 
 // A noise is a synthetic machine: what moves the processes of an unchanged
 // kernel. The standard deviations are of logarithms.
@@ -172,10 +185,7 @@ func atMost(p float64, n int) int {
 // tolerance is 0 and no kernel leaves early because it passed, so that is run
 // too, beside what a policy can ask for.
 func TestLevel(t *testing.T) {
-	requests := 60
-	if os.Getenv(levelFull) != "" {
-		requests = 10_000
-	}
+	requests := repetitions(t, 20)
 	for _, limits := range []Limits{{Tolerance: 0, Detect: 1e-6}, {Tolerance: 0, Detect: 0.02}, standard(t)} {
 		for i, n := range noises {
 			const seed = 20
@@ -275,10 +285,7 @@ func TestPower(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiet, mix := noises[0], noises[5]
-	kernels := 300
-	if os.Getenv(levelFull) != "" {
-		kernels = 30_000
-	}
+	kernels := repetitions(t, 300)
 	plan := SequentialPlan()
 	plan.Alpha /= 30
 	for i, c := range []struct {
@@ -313,10 +320,7 @@ func TestPower(t *testing.T) {
 // TestCoverage shifts one arm on a drifting, bimodal machine: the 95 % interval
 // holds the shift in at least 95 % of the experiments.
 func TestCoverage(t *testing.T) {
-	experiments := 600
-	if os.Getenv(levelFull) != "" {
-		experiments = 20_000
-	}
+	experiments := repetitions(t, 600)
 	for i, n := range noises {
 		for _, rounds := range []int{2, 3, 8} {
 			const seed, effect = 22, 0.013
@@ -451,10 +455,7 @@ func (l tail) round(rng *rand.Rand, size int) (b Round, slow int) {
 // TestTails runs heads with a tail through the driver, both metrics gated. A
 // head whose tail was not drawn passes, and no other whose true mean is above detect.
 func TestTails(t *testing.T) {
-	kernels := 100
-	if os.Getenv(levelFull) != "" {
-		kernels = 2000
-	}
+	kernels := repetitions(t, 100)
 	for _, profile := range []string{"standard", "strict"} {
 		limits, err := Profile(profile)
 		if err != nil {
