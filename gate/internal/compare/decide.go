@@ -169,7 +169,10 @@ func armMedian(rounds []Round, m Summary, a Arm) float64 {
 // detail says in one sentence what was found and what follows from it.
 func (o Outcome) detail(plan Plan) string {
 	need := ""
-	if o.NeedPairs > 0 {
+	switch {
+	case o.NeedPairs > plan.lastPairs():
+		need = fmt.Sprintf("; more than the plan's %d pairs would be needed", plan.lastPairs())
+	case o.NeedPairs > 0:
 		need = fmt.Sprintf("; about %d pairs would decide", o.NeedPairs)
 	}
 	switch o.Reason {
