@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -132,12 +133,12 @@ func driveMachine(t testing.TB, d *Driver, m *machine, effect float64) {
 		if !more {
 			break
 		}
-		processes := make(map[int]*[roundSize]Process, len(step.Experiments))
+		processes := make(map[int][]Process, len(step.Experiments))
 		for slot, arm := range step.Order {
 			shared := m.tick()
 			for _, name := range step.Experiments {
 				if processes[name] == nil {
-					processes[name] = &[roundSize]Process{}
+					processes[name] = make([]Process, len(step.Order))
 				}
 				on := 0.0
 				if arm == Head {
@@ -149,7 +150,7 @@ func driveMachine(t testing.TB, d *Driver, m *machine, effect float64) {
 		}
 		rounds := make(map[int]Round, len(processes))
 		for name, l := range processes {
-			rounds[name] = dealt(step.Order, *l)
+			rounds[name] = dealt(step.Order, l)
 		}
 		if err := d.Add(step, rounds, Cost{}); err != nil {
 			t.Fatal(err)
@@ -317,6 +318,37 @@ func TestPower(t *testing.T) {
 	}
 }
 
+// TestRoundSizes holds rounds of four against rounds of five: the pairs that
+// clear an unchanged kernel and find one that is slower by detect, among the four
+// tests of one kernel.
+func TestRoundSizes(t *testing.T) {
+	kernels := repetitions(t, 100)
+	for _, profile := range []string{"loose", "standard", "strict"} {
+		limits, err := Profile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{4, 5} {
+			plan := roundsOf(size)
+			plan.Elsewhere = 2
+			line := ""
+			for i, effect := range []float64{0, limits.Detect} {
+				const seed = 26
+				rng := rand.New(rand.NewPCG(seed, uint64(i)))
+				var sum tally
+				for range kernels {
+					pullRequest(t, newMachine(noises[0], rng), plan, limits, 1, effect, &sum)
+				}
+				if wrong := sum.verdicts[[]Decision{Regressed, Pass}[i]]; wrong > atMost(0.01, kernels) {
+					t.Errorf("%s, rounds of %d, %+.1f %%: %d of %d are wrong", profile, size, 100*effect, wrong, kernels)
+				}
+				line += fmt.Sprintf("; %+.0f %%: %.1f pairs, %d of %d red", 100*effect, float64(sum.pairs)/float64(kernels), sum.verdicts[Regressed], kernels)
+			}
+			t.Logf("%s, rounds of %d%s", profile, size, line)
+		}
+	}
+}
+
 // TestCoverage shifts one arm on a drifting, bimodal machine: the 95 % interval
 // holds the shift in at least 95 % of the experiments.
 func TestCoverage(t *testing.T) {
@@ -347,7 +379,7 @@ func machineRounds(t testing.TB, m *machine, rounds int, effect float64) []Round
 	times := make([]float64, 8)
 	for i := range list {
 		order := orderAt(m.rng.IntN(orders), perArm)
-		var processes [roundSize]Process
+		processes := make([]Process, roundSize)
 		for slot, arm := range order {
 			on := 0.0
 			if arm == Head {

@@ -8,7 +8,7 @@ import (
 
 // perArm is the number of processes of each arm in a round of the product.
 // With four, two rounds keep the promise of the standard profile on tails and
-// can decide both ways; `study/rounds` holds it against rounds of five.
+// can decide both ways; TestRoundSizes holds it against rounds of five.
 const perArm = 4
 
 // lastPairs is where a sequential plan ends.
@@ -40,10 +40,10 @@ type Plan struct {
 const maxLooks = 256
 
 // SequentialPlan looks after every round, up to 120 pairs.
-func SequentialPlan() Plan { return RoundsOf(perArm) }
+func SequentialPlan() Plan { return roundsOf(perArm) }
 
-// RoundsOf is the sequential plan in rounds of another size.
-func RoundsOf(size int) Plan {
+// roundsOf is the sequential plan in rounds of another size.
+func roundsOf(size int) Plan {
 	p := Plan{PerArm: size, Alpha: 0.01, Beta: 0.01, FDR: 0.05}
 	for pairs := size; pairs <= lastPairs; pairs += size {
 		p.Looks = append(p.Looks, pairs)

@@ -92,8 +92,8 @@ func TestDecideRefusesMisuse(t *testing.T) {
 		{"no looks", []Series{ok}, Plan{PerArm: 4, Alpha: .01, Beta: .01, FDR: .05}, "1 to 256 looks"},
 		{"looks out of order", []Series{ok}, Plan{PerArm: 4, Looks: []int{12, 8}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
 		{"a look inside a round", []Series{ok}, Plan{PerArm: 4, Looks: []int{13}, Alpha: .01, Beta: .01, FDR: .05}, "must grow"},
-		{"rounds of another size", []Series{ok}, RoundsOf(5), "the plan 5 of each arm"},
-		{"rounds of one", []Series{ok}, RoundsOf(1), "2 to 8 processes"},
+		{"rounds of another size", []Series{ok}, roundsOf(5), "the plan 5 of each arm"},
+		{"rounds of one", []Series{ok}, roundsOf(1), "2 to 8 processes"},
 		{"alpha NaN", []Series{ok}, Plan{PerArm: 4, Looks: []int{12}, Alpha: math.NaN(), Beta: .01, FDR: .05}, "error probabilities"},
 	} {
 		outcomes, err := Decide(c.experiments, c.plan)

@@ -23,7 +23,7 @@ func balanced(o Order) bool {
 }
 
 // dealt sorts eight processes, given in time order, into their arms.
-func dealt(order Order, processes [roundSize]Process) Round {
+func dealt(order Order, processes []Process) Round {
 	var b Round
 	for slot, l := range processes {
 		if order[slot] == Base {

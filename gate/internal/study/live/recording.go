@@ -76,7 +76,7 @@ func (r *recording) take(text []byte) error {
 	switch {
 	case kind.Renew != "":
 		return r.takeEpoch(text)
-	case kind.Phase == "aa" || kind.Phase == "planted":
+	case kind.Phase == "aa" || kind.Phase == "planted" || kind.Phase == "mix":
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
 			return err

@@ -29,7 +29,7 @@ func runTable(_ context.Context, args []string, stdout, _ io.Writer) error {
 		all = append(all, r)
 	}
 	var tables []string
-	for _, t := range []string{unchangedTable(all), plantedTable(all), epochTable(all), noiseTable(all)} {
+	for _, t := range []string{unchangedTable(all), mixtureTable(all), plantedTable(all), epochTable(all), noiseTable(all)} {
 		if t != "" {
 			tables = append(tables, t)
 		}
@@ -106,6 +106,34 @@ func atMost(of, all int) string {
 
 func atLeast(of, all int) string {
 	return fmt.Sprintf("%d of %d (at least %.1f %%)", of, all, 100*(1-mostOf(all-of, all)))
+}
+
+// mixtureTable has a row for each kind of kernel at each profile.
+func mixtureTable(all []recording) string {
+	scores := map[group]*score{}
+	for _, r := range all {
+		for _, l := range r.checks {
+			for _, o := range l.Outcomes {
+				g := group{l.Profile, o.Group}
+				if l.Phase != "mix" {
+					continue
+				}
+				if scores[g] == nil {
+					scores[g] = &score{}
+				}
+				scores[g].add(o)
+			}
+		}
+	}
+	var rows [][]string
+	for _, g := range slices.SortedFunc(maps.Keys(scores), func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.profile, b.profile), cmp.Compare(a.name, b.name))
+	}) {
+		s := scores[g]
+		rows = append(rows, []string{g.profile, g.name, fmt.Sprint(s.all), fmt.Sprint(s.count["fail"]), fmt.Sprint(s.undecided()),
+			fmt.Sprint(s.count["pass"]), s.meanPairs(), s.seconds()})
+	}
+	return markdown([]string{"profile", "kernels", "decisions", "red", "inconclusive", "passed", "pairs", "GPU seconds timed a kernel"}, rows)
 }
 
 // unchangedTable has a row for each kernel, and one for all of a profile.

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of gate/docs/statistics.md")
+var update = flag.Bool("update", false, "rewrite the tables of gate/docs/measured.md")
 
 const (
 	recorded = "testdata/"
-	document = "../../../docs/statistics.md"
+	document = "../../../docs/measured.md"
 	closing  = "<!-- end -->\n"
 )
 
@@ -25,6 +25,7 @@ var shown = map[string][]string{
 	"planted":     {"planted-1.jsonl.gz", "planted-2.jsonl.gz", "planted-3.jsonl.gz"},
 	"epochs":      {"epochs-1.jsonl.gz", "epochs-2.jsonl.gz"},
 	"calibration": {"calibration.jsonl.gz"},
+	"mix":         {"mix.jsonl.gz"},
 }
 
 // table runs the command.

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of gate/docs/statistics.md")
+var update = flag.Bool("update", false, "rewrite the tables of gate/docs/measured.md")
 
 const (
 	recorded = "../../compare/testdata/h200-aa.jsonl.gz"
-	document = "../../../docs/statistics.md"
+	document = "../../../docs/measured.md"
 	begin    = "<!-- made by gate/internal/study/peers -->\n"
 	end      = "<!-- end -->\n"
 )
