@@ -95,13 +95,21 @@ func TestSwapNegatesTheLogRatio(t *testing.T) {
 
 // pAboveAll and pBelowAll are the p values of all rounds at one look.
 func pAboveAll(strata []stratum, shift float64) float64 {
-	above, _ := counts(strata, shift, []int{len(strata)})
-	return pAbove(len(strata[0].base), len(strata), above[0])
+	above, _ := countAll(strata, shift)
+	return pAbove(len(strata[0].base), len(strata), above)
 }
 
 func pBelowAll(strata []stratum, shift float64) float64 {
-	above, ties := counts(strata, shift, []int{len(strata)})
-	return pBelow(len(strata[0].base), len(strata), above[0], ties[0])
+	above, ties := countAll(strata, shift)
+	return pBelow(len(strata[0].base), len(strata), above, ties)
+}
+
+func countAll(strata []stratum, shift float64) (above, ties int) {
+	for _, s := range strata {
+		a, t := s.count(shift)
+		above, ties = above+a, ties+t
+	}
+	return above, ties
 }
 
 func TestEqualArmsAreNeverRed(t *testing.T) {

@@ -43,19 +43,6 @@ func (s stratum) count(shift float64) (above, ties int) {
 	return above, ties
 }
 
-// counts are those of each look, summed over its rounds.
-func counts(strata []stratum, shift float64, rounds []int) (above, ties []int) {
-	a, t, at := 0, 0, 0
-	for _, n := range rounds {
-		for ; at < n; at++ {
-			x, y := strata[at].count(shift)
-			a, t = a+x, t+y
-		}
-		above, ties = append(above, a), append(ties, t)
-	}
-	return above, ties
-}
-
 // pAbove is the p value of a count against "the effect is at most the shift".
 // Ties count against the claim: with half ties the count can be less extreme
 // than the share of orders that reach it (base 1,1,1,2, head 2,2,2,2 gives 4/70
