@@ -29,8 +29,8 @@ type Options struct {
 	Harness  *build.Harness
 	Made     *build.Set
 	Complete func(context.Context, *build.Artifact) error // builds the library of a reference
-	Commit   string   // of the head
-	Metrics  []string // of the profiler
+	Commit   string                                       // of the head
+	Metrics  []string                                     // of the profiler
 	Budget   compare.Budget
 	Keep     func(r *evidence.Record, against string, raw map[string][]byte) error
 	Progress func(string)

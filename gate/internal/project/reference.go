@@ -128,4 +128,6 @@ func (p *Project) referencesOf(s *plan.Subject, built map[slot]build.Result) map
 }
 
 // Complete builds the library of a reference that is built where it is measured.
-func (p *Project) Complete(ctx context.Context, a *build.Artifact) error { return p.builder.Complete(ctx, a) }
+func (p *Project) Complete(ctx context.Context, a *build.Artifact) error {
+	return p.builder.Complete(ctx, a)
+}
