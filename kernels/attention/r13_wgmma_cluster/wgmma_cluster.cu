@@ -17,6 +17,12 @@
 #ifndef CLUSTER
 #define CLUSTER 2  // blocks that share the keys of a head
 #endif
+#ifndef QUERIES
+#define QUERIES 1  // blocks of a cluster with queries of their own, for the same keys
+#endif
+#ifndef PROMOTION
+#define PROMOTION CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+#endif
 #ifdef PROBE
 __device__ unsigned stamps[4096][16][16];
 __device__ unsigned long long times[4][4096][2];
@@ -31,7 +37,7 @@ __device__ unsigned long long global_ns() { unsigned long long t; asm volatile("
 namespace {
 
 constexpr int kTile = 64;  // query rows of a block, keys of a tile
-constexpr int kWarpgroups = WARPGROUPS, kSubtiles = SUBTILES, kCluster = CLUSTER;
+constexpr int kWarpgroups = WARPGROUPS, kSubtiles = SUBTILES, kCluster = CLUSTER, kQueries = QUERIES;
 constexpr int kTiles = kWarpgroups * kSubtiles;       // of keys, in a block
 constexpr int kKeys = kTile * kTiles * kCluster;      // the length that the kernel takes
 constexpr int kThreads = 128 * kWarpgroups;
@@ -50,8 +56,9 @@ constexpr int kExchange = kV + kTiles * kTileBytes;  // [partial][owned][slice][
 constexpr int kStatistics = kExchange + kPartials * kOwned * 4 * 32 * 16;  // [partial][owned][pair] of 16 bytes
 constexpr int kBarriers = kStatistics + kPartials * kOwned * 8 * 16;       // Q, K tiles, V tiles, merge
 constexpr int kMergeBarrier = 1 + 2 * kTiles;
-constexpr int kSharedBytes = kBarriers + 8 * (kMergeBarrier + 1) + 1024;  // and room to align
-constexpr int kRemoteBytes = (kPartials - kWarpgroups) * kOwned * (4 * 32 + 8) * 16;
+constexpr int kStatisticsBarrier = kMergeBarrier + 1;
+constexpr int kSharedBytes = kBarriers + 8 * (kMergeBarrier + 2) + 1024;  // and room to align
+constexpr int kRemote = (kPartials - kWarpgroups) * kOwned;  // results from the other block
 
 static_assert(kVectors >= 1, "a slice is made of whole vectors");
 static_assert(kCluster <= 2, "a block has at most one partner");
@@ -85,6 +92,15 @@ __device__ __forceinline__ void load_tile(uint32_t shared, const CUtensorMap* ma
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
           shared),
       "l"(map), "r"(0), "r"(row), "r"(barrier)
+      : "memory");
+}
+// The same tile into several blocks of the cluster, at the same place in each.
+__device__ __forceinline__ void load_tile(uint32_t shared, const CUtensorMap* map, int row, uint32_t barrier,
+                                          uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+      "l"(map), "r"(0), "r"(row), "r"(barrier), "h"(blocks)
       : "memory");
 }
 __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
@@ -185,10 +201,10 @@ __device__ __forceinline__ float exp2_polynomial(float x) {
   return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
 }
 #ifndef EARLY
-#define EARLY 1
+#define EARLY 0
 #endif
 #ifndef EMU
-#define EMU 0
+#define EMU 0x80
 #endif
 __device__ __forceinline__ uint32_t pack(float lo, float hi) {
   const half2 h = __floats2half2_rn(lo, hi);
@@ -242,12 +258,13 @@ __device__ __forceinline__ void add_words(float (&d)[4], uint32_t upper_word, ui
 }  // namespace
 
 // Grid: (length / 64 · cluster, heads). scale is log2(e)/√D.
-extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
+extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_bounds__(kThreads, kQueries)
     attn_r13_wgmma_cluster(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
                            const __grid_constant__ CUtensorMap v_map, half* __restrict__ o, float scale) {
   extern __shared__ unsigned char memory[];
   const uint32_t base = (static_cast<uint32_t>(__cvta_generic_to_shared(memory)) + 1023) & ~1023u;
   const int rank = kCluster == 1 ? 0 : blockIdx.x % kCluster;  // its share of the keys
+  const int query = kQueries == 1 ? 0 : blockIdx.x / kCluster % kQueries;
   const int first_row = blockIdx.y * kKeys + blockIdx.x / kCluster * kTile;
   const int first_key = blockIdx.y * kKeys + rank * kTiles * kTile;
   // By a shuffle, so that the compiler knows them for the same in all lanes.
@@ -255,7 +272,10 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
   const int lane = threadIdx.x & 31;
   const auto barrier = [&](int i) { return base + kBarriers + 8 * i; };
   STAMP(0);
-  TIME(0);
+#ifdef PROGRAMMATIC
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+
 
   // Each warp sets up the barrier of one tile and asks for it, so that no thread
   // does it all; V waits until Q and K have been asked for.
@@ -265,23 +285,38 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     if (number == 0) init_barrier(barrier(0), 1);
     if (number == kTiles) {
       init_barrier(barrier(kMergeBarrier), 1);
+      init_barrier(barrier(kStatisticsBarrier), 1);
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
       prefetch_map(&v_map);
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    if (number == kTiles) expect_bytes(barrier(kMergeBarrier), kRemoteBytes);
+#ifdef PROGRAMMATIC
+    asm volatile("griddepcontrol.wait;" ::: "memory");  // what ran before has ended, and its results are here
+#endif
+    if (number == kTiles) {
+      expect_bytes(barrier(kMergeBarrier), kRemote * 4 * 32 * 16);
+      expect_bytes(barrier(kStatisticsBarrier), kRemote * 8 * 16);
+    }
     if (number == 0) {
       expect_bytes(barrier(0), kTileBytes);
       load_tile(base + kQ, &q_map, first_row, barrier(0));
     }
     if (number < 2 * kTiles) expect_bytes(own_barrier, kTileBytes);
-    if (number < kTiles) load_tile(own_tile, &k_map, first_key + number * kTile, own_barrier);
+    if (kQueries == 1 && number < kTiles) load_tile(own_tile, &k_map, first_key + number * kTile, own_barrier);
   }
   __syncthreads();
-  if (lane == 0 && number >= kTiles && number < 2 * kTiles)
-    load_tile(own_tile, &v_map, first_key + (number - kTiles) * kTile, own_barrier);
-  __syncwarp();
   if (kCluster > 1) cluster_arrive();
+  if (kQueries > 1) {
+    // Blocks with the same keys take turns: each tile is read once for all of them.
+    cluster_wait();
+    if (lane == 0 && number < 2 * kTiles && number % kQueries == query)
+      load_tile(own_tile, number < kTiles ? &k_map : &v_map, first_key + number % kTiles * kTile, own_barrier, (1 | 1 << kCluster) << rank);
+    __syncwarp();
+  } else {
+    if (lane == 0 && number >= kTiles && number < 2 * kTiles)
+      load_tile(own_tile, &v_map, first_key + (number - kTiles) * kTile, own_barrier);
+    __syncwarp();
+  }
   STAMP(1);
 
   // Scores of this warpgroup's keys.
@@ -354,61 +389,78 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kT
     return base + kStatistics + ((partial * kOwned + owned) * 8 + lane / 4) * 16;
   };
   const int owner = warp / kOwned, partial = rank * kWarpgroups + group;
-  const auto hand_over = [&](uint32_t at, uint4 w) {
+  const auto hand_over = [&](uint32_t at, uint4 w, int counted) {
     if (owner == rank) store_vector(at, w);
-    else send_vector(address_in(at, owner), w, address_in(barrier(kMergeBarrier), owner));
+    else send_vector(address_in(at, query * kCluster + owner), w, address_in(barrier(counted), query * kCluster + owner));
   };
   upper.sum = quad_sum(upper.sum);
   lower.sum = quad_sum(lower.sum);
-  if (kCluster > 1) cluster_wait();  // the other block's barrier is set up
-  if (lane % 4 == 0) hand_over(statistics(partial, warp % kOwned), pack_rows(upper, lower));
+  if (kCluster > 1 && kQueries == 1) cluster_wait();  // the other block's barrier is set up
+  if (lane % 4 == 0) hand_over(statistics(partial, warp % kOwned), pack_rows(upper, lower), kStatisticsBarrier);
   const float upper_share = 1.f / upper.sum, lower_share = 1.f / lower.sum;
   mma_wait<0>(out);
   STAMP(7);
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     hand_over(exchange(partial, warp % kOwned, i / kVectors, i % kVectors),
-              pack_vector(out[2 * i], out[2 * i + 1], upper_share, lower_share));
+              pack_vector(out[2 * i], out[2 * i + 1], upper_share, lower_share), kMergeBarrier);
   STAMP(8);
   __syncthreads();
   STAMP(9);
-  if (kCluster > 1) wait(barrier(kMergeBarrier));
-  STAMP(10);
+  if (kCluster > 1) wait(barrier(kStatisticsBarrier));
 
-  // Every warp finishes a slice of the columns of 16 rows.
+  // Every warp finishes a slice of the columns of 16 rows. What each result counts
+  // is known before the results of the other block are here.
   const int owned = number / kSlices, slice = number % kSlices;
-  Row u[kPartials], l[kPartials];
-  float upper_max = -INFINITY, lower_max = -INFINITY;
+  float upper_weight[kPartials], lower_weight[kPartials];
+  {
+    Row u[kPartials], l[kPartials];
+    float upper_max = -INFINITY, lower_max = -INFINITY, upper_sum = 0.f, lower_sum = 0.f;
 #pragma unroll
-  for (int p = 0; p < kPartials; ++p) {
-    const uint4 w = load_vector(statistics(p, owned));
-    u[p] = upper_of(w);
-    l[p] = lower_of(w);
-    upper_max = fmaxf(upper_max, u[p].max);
-    lower_max = fmaxf(lower_max, l[p].max);
-  }
-  float upper_sum = 0.f, lower_sum = 0.f, result[2 * kVectors][4] = {};
+    for (int p = 0; p < kPartials; ++p) {
+      const uint4 w = load_vector(statistics(p, owned));
+      u[p] = upper_of(w);
+      l[p] = lower_of(w);
+      upper_max = fmaxf(upper_max, u[p].max);
+      lower_max = fmaxf(lower_max, l[p].max);
+    }
 #pragma unroll
-  for (int p = 0; p < kPartials; ++p) {
-    const float a = u[p].sum * exp2_fast(u[p].max - upper_max), b = l[p].sum * exp2_fast(l[p].max - lower_max);
-    upper_sum += a;
-    lower_sum += b;
+    for (int p = 0; p < kPartials; ++p) {
+      upper_sum += upper_weight[p] = u[p].sum * exp2_fast(u[p].max - upper_max);
+      lower_sum += lower_weight[p] = l[p].sum * exp2_fast(l[p].max - lower_max);
+    }
+    const float upper_scale = 1.f / upper_sum, lower_scale = 1.f / lower_sum;
 #pragma unroll
-    for (int i = 0; i < kVectors; ++i) {
-      const uint4 w = load_vector(exchange(p, owned, slice, i));
-      add_words(result[2 * i], w.x, w.y, a, b);
-      add_words(result[2 * i + 1], w.z, w.w, a, b);
+    for (int p = 0; p < kPartials; ++p) {
+      upper_weight[p] *= upper_scale;
+      lower_weight[p] *= lower_scale;
     }
   }
-  const float upper_scale = 1.f / upper_sum, lower_scale = 1.f / lower_sum;
+  float result[2 * kVectors][4] = {};
+  const auto add = [&](bool here) {
+#pragma unroll
+    for (int p = 0; p < kPartials; ++p) {
+      if ((p / kWarpgroups == rank) != here) continue;
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const uint4 w = load_vector(exchange(p, owned, slice, i));
+        add_words(result[2 * i], w.x, w.y, upper_weight[p], lower_weight[p]);
+        add_words(result[2 * i + 1], w.z, w.w, upper_weight[p], lower_weight[p]);
+      }
+    }
+  };
+  add(true);
+  if (kCluster > 1) wait(barrier(kMergeBarrier));
+  STAMP(10);
+  if (kCluster > 1) add(false);
   half* row = o + static_cast<size_t>(first_row + (rank * kOwned + owned) * 16 + lane / 4) * kHeadDim + slice * kVectors * 16 + lane % 4 * 2;
 #pragma unroll
   for (int j = 0; j < 2 * kVectors; ++j) {
-    *reinterpret_cast<uint32_t*>(row + 8 * j) = pack(result[j][0] * upper_scale, result[j][1] * upper_scale);
-    *reinterpret_cast<uint32_t*>(row + 8 * kHeadDim + 8 * j) = pack(result[j][2] * lower_scale, result[j][3] * lower_scale);
+    *reinterpret_cast<uint32_t*>(row + 8 * j) = pack(result[j][0], result[j][1]);
+    *reinterpret_cast<uint32_t*>(row + 8 * kHeadDim + 8 * j) = pack(result[j][2], result[j][3]);
   }
   STAMP(11);
-  TIME(1);
+
 }
 
 namespace {
@@ -436,7 +488,7 @@ bool describe(CUtensorMap* map, const half* data, int64_t rows) {
   const auto encode = encoder();
   return encode != nullptr &&
          encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<half*>(data), dims, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, PROMOTION,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
@@ -453,6 +505,14 @@ extern "C" int gate_run(const gate_call* call, cudaStream_t stream) {
   const int64_t rows = int64_t{c.heads} * c.length;
   if (!describe(&q, c.q, rows) || !describe(&k, c.k, rows) || !describe(&v, c.v, rows)) return cudaErrorInvalidValue;
   const dim3 grid(c.length / kTile * kCluster, c.heads);
+#ifdef PROGRAMMATIC
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  const cudaLaunchConfig_t config{grid, dim3(kThreads), kSharedBytes, stream, &attribute, 1};
+  return cudaLaunchKernelEx(&config, attn_r13_wgmma_cluster, q, k, v, c.o, kScale * kLog2e);
+#else
   attn_r13_wgmma_cluster<<<grid, kThreads, kSharedBytes, stream>>>(q, k, v, c.o, kScale * kLog2e);
   return cudaGetLastError();
+#endif
 }
