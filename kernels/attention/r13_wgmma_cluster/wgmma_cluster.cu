@@ -8,36 +8,12 @@
 
 #include "../attention.h"
 
-#ifndef WARPGROUPS
-#define WARPGROUPS 2  // of a block
-#endif
-#ifndef SUBTILES
-#define SUBTILES 2  // tiles of 64 keys that a warpgroup takes
-#endif
-#ifndef CLUSTER
-#define CLUSTER 2  // blocks that share the keys of a head
-#endif
-#ifndef QUERIES
-#define QUERIES 1  // blocks of a cluster with queries of their own, for the same keys
-#endif
-#ifndef PROMOTION
-#define PROMOTION CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-#endif
-#ifdef PROBE
-__device__ unsigned stamps[4096][16][16];
-__device__ unsigned long long times[4][4096][2];
-__device__ unsigned long long global_ns() { unsigned long long t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); return t; }
-#define TIME(i) if (threadIdx.x == 0) times[reinterpret_cast<size_t>(o) >> 21 & 3][blockIdx.y * gridDim.x + blockIdx.x][i] = global_ns()
-#define STAMP(i) if (threadIdx.x % 32 == 0) stamps[blockIdx.y * gridDim.x + blockIdx.x][threadIdx.x / 32][i] = clock()
-#else
-#define STAMP(i)
-#define TIME(i)
-#endif
-
 namespace {
 
 constexpr int kTile = 64;  // query rows of a block, keys of a tile
-constexpr int kWarpgroups = WARPGROUPS, kSubtiles = SUBTILES, kCluster = CLUSTER, kQueries = QUERIES;
+constexpr int kWarpgroups = 2;
+constexpr int kSubtiles = 2;  // tiles of 64 keys that a warpgroup takes
+constexpr int kCluster = 2;   // blocks that share the keys of a head
 constexpr int kTiles = kWarpgroups * kSubtiles;       // of keys, in a block
 constexpr int kKeys = kTile * kTiles * kCluster;      // the length that the kernel takes
 constexpr int kThreads = 128 * kWarpgroups;
@@ -56,9 +32,8 @@ constexpr int kExchange = kV + kTiles * kTileBytes;  // [partial][owned][slice][
 constexpr int kStatistics = kExchange + kPartials * kOwned * 4 * 32 * 16;  // [partial][owned][pair] of 16 bytes
 constexpr int kBarriers = kStatistics + kPartials * kOwned * 8 * 16;       // Q, K tiles, V tiles, merge
 constexpr int kMergeBarrier = 1 + 2 * kTiles;
-constexpr int kStatisticsBarrier = kMergeBarrier + 1;
-constexpr int kSharedBytes = kBarriers + 8 * (kMergeBarrier + 2) + 1024;  // and room to align
-constexpr int kRemote = (kPartials - kWarpgroups) * kOwned;  // results from the other block
+constexpr int kSharedBytes = kBarriers + 8 * (kMergeBarrier + 1) + 1024;  // and room to align
+constexpr int kRemoteBytes = (kPartials - kWarpgroups) * kOwned * (4 * 32 + 8) * 16;
 
 static_assert(kVectors >= 1, "a slice is made of whole vectors");
 static_assert(kCluster <= 2, "a block has at most one partner");
@@ -92,15 +67,6 @@ __device__ __forceinline__ void load_tile(uint32_t shared, const CUtensorMap* ma
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
           shared),
       "l"(map), "r"(0), "r"(row), "r"(barrier)
-      : "memory");
-}
-// The same tile into several blocks of the cluster, at the same place in each.
-__device__ __forceinline__ void load_tile(uint32_t shared, const CUtensorMap* map, int row, uint32_t barrier,
-                                          uint16_t blocks) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared),
-      "l"(map), "r"(0), "r"(row), "r"(barrier), "h"(blocks)
       : "memory");
 }
 __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
@@ -200,12 +166,6 @@ __device__ __forceinline__ float exp2_polynomial(float x) {
   p = fmaf(p, rest, 0.99992807f);
   return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
 }
-#ifndef EARLY
-#define EARLY 0
-#endif
-#ifndef EMU
-#define EMU 0x80
-#endif
 __device__ __forceinline__ uint32_t pack(float lo, float hi) {
   const half2 h = __floats2half2_rn(lo, hi);
   return reinterpret_cast<const uint32_t&>(h);
@@ -258,24 +218,22 @@ __device__ __forceinline__ void add_words(float (&d)[4], uint32_t upper_word, ui
 }  // namespace
 
 // Grid: (length / 64 · cluster, heads). scale is log2(e)/√D.
-extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_bounds__(kThreads, kQueries)
+extern "C" __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     attn_r13_wgmma_cluster(const __grid_constant__ CUtensorMap q_map, const __grid_constant__ CUtensorMap k_map,
                            const __grid_constant__ CUtensorMap v_map, half* __restrict__ o, float scale) {
   extern __shared__ unsigned char memory[];
   const uint32_t base = (static_cast<uint32_t>(__cvta_generic_to_shared(memory)) + 1023) & ~1023u;
   const int rank = kCluster == 1 ? 0 : blockIdx.x % kCluster;  // its share of the keys
-  const int query = kQueries == 1 ? 0 : blockIdx.x / kCluster % kQueries;
   const int first_row = blockIdx.y * kKeys + blockIdx.x / kCluster * kTile;
   const int first_key = blockIdx.y * kKeys + rank * kTiles * kTile;
   // By a shuffle, so that the compiler knows them for the same in all lanes.
   const int number = __shfl_sync(~0u, threadIdx.x >> 5, 0), group = number >> 2, warp = number & 3;
   const int lane = threadIdx.x & 31;
   const auto barrier = [&](int i) { return base + kBarriers + 8 * i; };
-  STAMP(0);
+
 #ifdef PROGRAMMATIC
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
-
 
   // Each warp sets up the barrier of one tile and asks for it, so that no thread
   // does it all; V waits until Q and K have been asked for.
@@ -285,7 +243,6 @@ extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_
     if (number == 0) init_barrier(barrier(0), 1);
     if (number == kTiles) {
       init_barrier(barrier(kMergeBarrier), 1);
-      init_barrier(barrier(kStatisticsBarrier), 1);
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
       prefetch_map(&v_map);
     }
@@ -293,43 +250,29 @@ extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_
 #ifdef PROGRAMMATIC
     asm volatile("griddepcontrol.wait;" ::: "memory");  // what ran before has ended, and its results are here
 #endif
-    if (number == kTiles) {
-      expect_bytes(barrier(kMergeBarrier), kRemote * 4 * 32 * 16);
-      expect_bytes(barrier(kStatisticsBarrier), kRemote * 8 * 16);
-    }
+    if (number == kTiles) expect_bytes(barrier(kMergeBarrier), kRemoteBytes);
     if (number == 0) {
       expect_bytes(barrier(0), kTileBytes);
       load_tile(base + kQ, &q_map, first_row, barrier(0));
     }
     if (number < 2 * kTiles) expect_bytes(own_barrier, kTileBytes);
-    if (kQueries == 1 && number < kTiles) load_tile(own_tile, &k_map, first_key + number * kTile, own_barrier);
+    if (number < kTiles) load_tile(own_tile, &k_map, first_key + number * kTile, own_barrier);
   }
   __syncthreads();
+  if (lane == 0 && number >= kTiles && number < 2 * kTiles)
+    load_tile(own_tile, &v_map, first_key + (number - kTiles) * kTile, own_barrier);
+  __syncwarp();
   if (kCluster > 1) cluster_arrive();
-  if (kQueries > 1) {
-    // Blocks with the same keys take turns: each tile is read once for all of them.
-    cluster_wait();
-    if (lane == 0 && number < 2 * kTiles && number % kQueries == query)
-      load_tile(own_tile, number < kTiles ? &k_map : &v_map, first_key + number % kTiles * kTile, own_barrier, (1 | 1 << kCluster) << rank);
-    __syncwarp();
-  } else {
-    if (lane == 0 && number >= kTiles && number < 2 * kTiles)
-      load_tile(own_tile, &v_map, first_key + (number - kTiles) * kTile, own_barrier);
-    __syncwarp();
-  }
-  STAMP(1);
 
   // Scores of this warpgroup's keys.
   Accumulator scores[kSubtiles], out;
   const uint64_t q = tile_descriptor(base + kQ);
   wait(barrier(0));
-  STAMP(2);
 #pragma unroll
   for (int t = 0; t < kSubtiles; ++t) {
     const int tile = group * kSubtiles + t;
     const uint64_t k = tile_descriptor(base + kK + tile * kTileBytes);
     wait(barrier(1 + tile));
-    if (t == 0) { STAMP(3); }
     mma_fence();
 #pragma unroll
     for (int step = 0; step < 4; ++step) mma_shared(scores[t], q + 2 * step, k + 2 * step, step > 0);
@@ -344,7 +287,6 @@ extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_
     upper.max = t == 0 ? u : fmaxf(upper.max, u);
     lower.max = t == 0 ? l : fmaxf(lower.max, l);
   }
-  STAMP(4);
   upper = {quad_max(upper.max) * scale, 0.f};
   lower = {quad_max(lower.max) * scale, 0.f};
 
@@ -354,31 +296,26 @@ extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_
   for (int t = 0; t < kSubtiles; ++t) {
     const int tile = group * kSubtiles + t;
     const uint64_t v = tile_descriptor(base + kV + tile * kTileBytes);
-    uint32_t p[4][4];
 #pragma unroll
     for (int step = 0; step < 4; ++step) {
+      uint32_t p[4];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const float(&s)[4] = scores[t][2 * step + i];
-        const auto exponential = [](int bit, float x) { return (EMU >> bit & 1) != 0 ? exp2_polynomial(x) : exp2_fast(x); };
-        const float a = exponential(4 * i, fmaf(s[0], scale, -upper.max)), b = exponential(4 * i + 1, fmaf(s[1], scale, -upper.max));
-        const float c = exponential(4 * i + 2, fmaf(s[2], scale, -lower.max)), d = exponential(4 * i + 3, fmaf(s[3], scale, -lower.max));
+        const float a = exp2_fast(fmaf(s[0], scale, -upper.max)), b = exp2_fast(fmaf(s[1], scale, -upper.max));
+        const float c = exp2_fast(fmaf(s[2], scale, -lower.max)), x = fmaf(s[3], scale, -lower.max);
+        const float d = i == 1 ? exp2_polynomial(x) : exp2_fast(x);  // one in eight leaves the unit for exponentials
         upper.sum += a + b;
         lower.sum += c + d;
-        p[step][2 * i] = pack(a, b);
-        p[step][2 * i + 1] = pack(c, d);
+        p[2 * i] = pack(a, b);
+        p[2 * i + 1] = pack(c, d);
       }
-      if (step == EARLY) wait(barrier(1 + kTiles + tile));
-      if (step >= EARLY) {
-        mma_fence();
-#pragma unroll
-        for (int s = step == EARLY ? 0 : step; s <= step; ++s) mma_registers(out, p[s], v + s * (2048 >> 4), t + s > 0);
-        mma_commit();
-      }
+      if (step == 0) wait(barrier(1 + kTiles + tile));
+      mma_fence();
+      mma_registers(out, p, v + step * (2048 >> 4), t + step > 0);
+      mma_commit();
     }
-    if (t == 0) { STAMP(5); }
   }
-  STAMP(6);
 
   // Each block finishes half of the rows. Every warp hands its part over, divided
   // by its own sums so that FP16 has the range for it.
@@ -389,78 +326,55 @@ extern "C" __global__ void __cluster_dims__(kCluster * kQueries, 1, 1) __launch_
     return base + kStatistics + ((partial * kOwned + owned) * 8 + lane / 4) * 16;
   };
   const int owner = warp / kOwned, partial = rank * kWarpgroups + group;
-  const auto hand_over = [&](uint32_t at, uint4 w, int counted) {
+  const auto hand_over = [&](uint32_t at, uint4 w) {
     if (owner == rank) store_vector(at, w);
-    else send_vector(address_in(at, query * kCluster + owner), w, address_in(barrier(counted), query * kCluster + owner));
+    else send_vector(address_in(at, owner), w, address_in(barrier(kMergeBarrier), owner));
   };
   upper.sum = quad_sum(upper.sum);
   lower.sum = quad_sum(lower.sum);
-  if (kCluster > 1 && kQueries == 1) cluster_wait();  // the other block's barrier is set up
-  if (lane % 4 == 0) hand_over(statistics(partial, warp % kOwned), pack_rows(upper, lower), kStatisticsBarrier);
+  if (kCluster > 1) cluster_wait();  // the other block's barrier is set up
+  if (lane % 4 == 0) hand_over(statistics(partial, warp % kOwned), pack_rows(upper, lower));
   const float upper_share = 1.f / upper.sum, lower_share = 1.f / lower.sum;
   mma_wait<0>(out);
-  STAMP(7);
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     hand_over(exchange(partial, warp % kOwned, i / kVectors, i % kVectors),
-              pack_vector(out[2 * i], out[2 * i + 1], upper_share, lower_share), kMergeBarrier);
-  STAMP(8);
+              pack_vector(out[2 * i], out[2 * i + 1], upper_share, lower_share));
   __syncthreads();
-  STAMP(9);
-  if (kCluster > 1) wait(barrier(kStatisticsBarrier));
+  if (kCluster > 1) wait(barrier(kMergeBarrier));
 
-  // Every warp finishes a slice of the columns of 16 rows. What each result counts
-  // is known before the results of the other block are here.
+  // Every warp finishes a slice of the columns of 16 rows.
   const int owned = number / kSlices, slice = number % kSlices;
-  float upper_weight[kPartials], lower_weight[kPartials];
-  {
-    Row u[kPartials], l[kPartials];
-    float upper_max = -INFINITY, lower_max = -INFINITY, upper_sum = 0.f, lower_sum = 0.f;
+  Row u[kPartials], l[kPartials];
+  float upper_max = -INFINITY, lower_max = -INFINITY;
 #pragma unroll
-    for (int p = 0; p < kPartials; ++p) {
-      const uint4 w = load_vector(statistics(p, owned));
-      u[p] = upper_of(w);
-      l[p] = lower_of(w);
-      upper_max = fmaxf(upper_max, u[p].max);
-      lower_max = fmaxf(lower_max, l[p].max);
-    }
+  for (int p = 0; p < kPartials; ++p) {
+    const uint4 w = load_vector(statistics(p, owned));
+    u[p] = upper_of(w);
+    l[p] = lower_of(w);
+    upper_max = fmaxf(upper_max, u[p].max);
+    lower_max = fmaxf(lower_max, l[p].max);
+  }
+  float upper_sum = 0.f, lower_sum = 0.f, result[2 * kVectors][4] = {};
 #pragma unroll
-    for (int p = 0; p < kPartials; ++p) {
-      upper_sum += upper_weight[p] = u[p].sum * exp2_fast(u[p].max - upper_max);
-      lower_sum += lower_weight[p] = l[p].sum * exp2_fast(l[p].max - lower_max);
-    }
-    const float upper_scale = 1.f / upper_sum, lower_scale = 1.f / lower_sum;
+  for (int p = 0; p < kPartials; ++p) {
+    const float a = u[p].sum * exp2_fast(u[p].max - upper_max), b = l[p].sum * exp2_fast(l[p].max - lower_max);
+    upper_sum += a;
+    lower_sum += b;
 #pragma unroll
-    for (int p = 0; p < kPartials; ++p) {
-      upper_weight[p] *= upper_scale;
-      lower_weight[p] *= lower_scale;
+    for (int i = 0; i < kVectors; ++i) {
+      const uint4 w = load_vector(exchange(p, owned, slice, i));
+      add_words(result[2 * i], w.x, w.y, a, b);
+      add_words(result[2 * i + 1], w.z, w.w, a, b);
     }
   }
-  float result[2 * kVectors][4] = {};
-  const auto add = [&](bool here) {
-#pragma unroll
-    for (int p = 0; p < kPartials; ++p) {
-      if ((p / kWarpgroups == rank) != here) continue;
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const uint4 w = load_vector(exchange(p, owned, slice, i));
-        add_words(result[2 * i], w.x, w.y, upper_weight[p], lower_weight[p]);
-        add_words(result[2 * i + 1], w.z, w.w, upper_weight[p], lower_weight[p]);
-      }
-    }
-  };
-  add(true);
-  if (kCluster > 1) wait(barrier(kMergeBarrier));
-  STAMP(10);
-  if (kCluster > 1) add(false);
+  const float upper_scale = 1.f / upper_sum, lower_scale = 1.f / lower_sum;
   half* row = o + static_cast<size_t>(first_row + (rank * kOwned + owned) * 16 + lane / 4) * kHeadDim + slice * kVectors * 16 + lane % 4 * 2;
 #pragma unroll
   for (int j = 0; j < 2 * kVectors; ++j) {
-    *reinterpret_cast<uint32_t*>(row + 8 * j) = pack(result[j][0], result[j][1]);
-    *reinterpret_cast<uint32_t*>(row + 8 * kHeadDim + 8 * j) = pack(result[j][2], result[j][3]);
+    *reinterpret_cast<uint32_t*>(row + 8 * j) = pack(result[j][0] * upper_scale, result[j][1] * upper_scale);
+    *reinterpret_cast<uint32_t*>(row + 8 * kHeadDim + 8 * j) = pack(result[j][2] * lower_scale, result[j][3] * lower_scale);
   }
-  STAMP(11);
-
 }
 
 namespace {
@@ -488,7 +402,7 @@ bool describe(CUtensorMap* map, const half* data, int64_t rows) {
   const auto encode = encoder();
   return encode != nullptr &&
          encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<half*>(data), dims, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, PROMOTION,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
@@ -505,7 +419,7 @@ extern "C" int gate_run(const gate_call* call, cudaStream_t stream) {
   const int64_t rows = int64_t{c.heads} * c.length;
   if (!describe(&q, c.q, rows) || !describe(&k, c.k, rows) || !describe(&v, c.v, rows)) return cudaErrorInvalidValue;
   const dim3 grid(c.length / kTile * kCluster, c.heads);
-#ifdef PROGRAMMATIC
+#ifdef PROGRAMMATIC  // it may begin while what is before it on the stream ends
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
