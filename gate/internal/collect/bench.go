@@ -207,7 +207,8 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 // without is a step without the tasks that need a library which cannot be had
 // here; the ledger is told why.
 func (c *Bench) without(ctx context.Context, s plan.Step, l *evidence.Ledger) (plan.Step, error) {
-	kept, place := plan.Step{Tier: s.Tier, Elsewhere: s.Elsewhere}, map[int]int{}
+	kept, place := s, map[int]int{}
+	kept.Tasks, kept.Tests = nil, nil
 	for i, t := range s.Tasks {
 		err := c.prepare(ctx, t)
 		var missing *build.UnavailableError
