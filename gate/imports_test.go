@@ -35,7 +35,7 @@ var order = [][]string{
 	{"report"},
 	{"check"},
 	{"calibrate"},
-	{"github", "scaffold", "doctor", "study/live", "study/peers", "study/house"},
+	{"github", "scaffold", "doctor", "study/live", "study/peers", "study/house", "study/ladder"},
 	{"gate"},
 }
 

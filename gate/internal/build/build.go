@@ -32,6 +32,8 @@ type Artifact struct {
 	Linked   []identity.Function // what the device linker made of all units; nil where it made nothing
 	Inputs   map[string]string   // SHA-256 of every file outside the system's folders that was read, by name
 	Library  string              // path of the shared object
+	Loads    []string            // folders that the library loads others from
+	Of       *manifest.Kernel    // of a library's result, which Complete builds; nil for a kernel
 	Log      string              // path of everything that the compiler printed
 	Command  []string            // as run, with placeholders for folders
 	Compiler string
@@ -143,6 +145,9 @@ func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch
 		return nil, err
 	}
 	places := b.places(root)
+	if k.Library.Declared() {
+		return b.reference(places, k, arch)
+	}
 	request, err := b.requestKey(places, k, arch)
 	if err != nil {
 		return nil, err

@@ -295,7 +295,7 @@ func (r *run) because(why string, err error) error {
 
 // Bench says on what to measure a project, and where its evidence is kept.
 func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
-	return collect.Options{GPU: o.GPU, Wait: o.Wait, Idle: o.Idle, Cache: o.Cache, Env: o.Env, Tools: p.Tools, Harness: p.Harness, Made: p.Made,
+	return collect.Options{GPU: o.GPU, Wait: o.Wait, Idle: o.Idle, Cache: o.Cache, Env: o.Env, Tools: p.Tools, Harness: p.Harness, Made: p.Made, Complete: p.Complete,
 		Commit: p.Head.Commit, Metrics: p.Policy.ProfileMetrics(), Keep: s.Keep, Progress: o.Progress, Now: o.Now,
 		Budget: compare.Budget{WallSeconds: p.Policy.Budget.Seconds(), GPUSeconds: p.Policy.GPUBudget.Seconds()}}
 }

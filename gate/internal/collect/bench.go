@@ -29,8 +29,9 @@ type Options struct {
 	Tools    *toolchain.Toolchain
 	Harness  *build.Harness
 	Made     *build.Set
-	Commit   string   // of the head
-	Metrics  []string // of the profiler
+	Complete func(context.Context, *build.Artifact) error // builds the library of a reference
+	Commit   string                                       // of the head
+	Metrics  []string                                     // of the profiler
 	Budget   compare.Budget
 	Keep     func(r *evidence.Record, against string, raw map[string][]byte) error
 	Progress func(string)
@@ -55,6 +56,7 @@ type Bench struct {
 	commit    string
 	metrics   []string
 	made      *build.Set
+	complete  func(context.Context, *build.Artifact) error
 	budget    compare.Budget
 	keep      func(r *evidence.Record, against string, raw map[string][]byte) error
 	progress  func(string)
@@ -75,7 +77,7 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{cache: o.Cache, data: filepath.Join(o.Cache, "data"), device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, budget: o.Budget,
+	b := &Bench{cache: o.Cache, data: filepath.Join(o.Cache, "data"), device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, complete: o.Complete, budget: o.Budget,
 		keep: o.Keep, progress: o.Progress, now: o.Now, limit: o.Idle}
 	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
 		return nil, err
@@ -198,6 +200,45 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 		if err := enter(l)(c.checkUnits(ctx, group)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// without is a step without the tasks that need a library which cannot be had
+// here; the ledger is told why.
+func (c *Bench) without(ctx context.Context, s plan.Step, l *evidence.Ledger) (plan.Step, error) {
+	kept, place := s, map[int]int{}
+	kept.Tasks, kept.Tests = nil, nil
+	for i, t := range s.Tasks {
+		err := c.prepare(ctx, t)
+		var missing *build.UnavailableError
+		if errors.As(err, &missing) {
+			l.Because(missing.Why, t.Key)
+			continue
+		}
+		if err != nil {
+			return kept, err
+		}
+		place[i] = len(kept.Tasks)
+		kept.Tasks = append(kept.Tasks, t)
+	}
+	for _, test := range s.Tests {
+		if at, ok := place[test.Task]; ok {
+			test.Task = at
+			kept.Tests = append(kept.Tests, test)
+		}
+	}
+	return kept, nil
+}
+
+// prepare builds what a task compares with, where that is built here.
+func (c *Bench) prepare(ctx context.Context, t plan.Task) error {
+	at := t.At
+	if t.Compares() {
+		at = t.Base
+	}
+	if a := c.made.Artifact(at.Identity); t.Reference != "" && a != nil && a.Of != nil {
+		return c.complete(ctx, a)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // or the harness can no longer be used.
 func (c *Bench) checkUnits(ctx context.Context, units []unit) ([]*evidence.Record, error) {
 	c.say("checking %s", units[0].kernel)
-	s, end, err := c.harness(ctx, "check", units, )
+	s, end, err := c.harness(ctx, "check", units)
 	if err != nil {
 		return nil, fmt.Errorf("checking %s: %w", units[0].kernel, err)
 	}

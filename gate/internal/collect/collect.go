@@ -156,7 +156,7 @@ func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ..
 func files(op string, units []unit) []string {
 	list := []string{op}
 	for _, u := range units {
-		list = append(list, u.artifact.Library)
+		list = append(append(list, u.artifact.Library), u.artifact.Loads...)
 	}
 	return list
 }

@@ -29,6 +29,7 @@ type Kernel struct {
 	// Relative to Dir: sources, folders of headers, and what is linked.
 	Sources, Include, Objects, Libraries []string
 
+	Library Library  // the installed library whose result it is; none but for a reference
 	Arch    []string // "sm_90"
 	Flags   []string // given to nvcc
 	Entries []string // patterns over names of __global__ functions; none means all
@@ -94,6 +95,7 @@ type kernelFile struct {
 	Include   []string `yaml:"include"`
 	Objects   []string `yaml:"objects"`
 	Libraries []string `yaml:"libraries"`
+	Library   Library  `yaml:"library"`
 	Arch      []string `yaml:"arch"`
 	Flags     []string `yaml:"flags"`
 	Entries   []string `yaml:"entries"`
@@ -175,7 +177,9 @@ func load(w *walker, base string, files []string) (*Set, error) {
 			return nil, &yamlfile.Error{File: file, Line: 1, Msg: fmt.Sprintf("kernel %q is already defined in %s", k.Name, set.Kernels[i].File),
 				Advice: "a kernel is called by its folder below " + base + "/"}
 		}
-		set.Kernels = append(set.Kernels, k)
+		if !k.Library.Declared() { // a library is compared with, and not judged
+			set.Kernels = append(set.Kernels, k)
+		}
 	}
 	slices.SortFunc(set.Kernels, func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
 	set.Notes = w.notes
@@ -458,7 +462,7 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	dir := path.Dir(file)
 	k := &Kernel{Name: strings.TrimPrefix(dir, base+"/"), File: file,
 		Dir: filepath.Join(root, filepath.FromSlash(dir)), Sources: f.Sources, Include: f.Include,
-		Objects: f.Objects, Libraries: f.Libraries, Arch: f.Arch, Flags: f.Flags, Entries: f.Entries, PDL: f.PDL, Lines: lines}
+		Objects: f.Objects, Libraries: f.Libraries, Library: f.Library, Arch: f.Arch, Flags: f.Flags, Entries: f.Entries, PDL: f.PDL, Lines: lines}
 	switch {
 	case f.whole():
 		if strings.TrimSpace(f.Retire[0].Reason) == "" {
@@ -492,6 +496,9 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	if err := k.checkFiles(root, bad); err != nil {
 		return nil, err
 	}
+	if err := k.checkLibrary(root, bad); err != nil {
+		return nil, err
+	}
 	for i, folder := range f.Include {
 		if err := local(k.Dir, root, folder, "folder", fs.FileMode.IsDir); err != nil {
 			return nil, bad(fmt.Sprintf("include[%d]", i), "", "%v", err)
@@ -506,10 +513,14 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 // checkFiles wants each file to be of the kind that its key says, since nvcc
 // tells them apart by the ends of their names.
 func (k *Kernel) checkFiles(root string, bad func(key, hint, format string, args ...any) error) error {
+	source := ".cu"
+	if k.Library.Declared() {
+		source = ".cc"
+	}
 	for _, list := range []struct {
 		key, suffix string
 		files       []string
-	}{{"sources", ".cu", k.Sources}, {"objects", ".o", k.Objects}, {"libraries", ".a", k.Libraries}} {
+	}{{"sources", source, k.Sources}, {"objects", ".o", k.Objects}, {"libraries", ".a", k.Libraries}} {
 		for i, name := range list.files {
 			at := fmt.Sprintf("%s[%d]", list.key, i)
 			if path.Ext(name) != list.suffix {

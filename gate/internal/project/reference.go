@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -124,4 +125,9 @@ func (p *Project) referencesOf(s *plan.Subject, built map[slot]build.Result) map
 		}
 	}
 	return out
+}
+
+// Complete builds the library of a reference that is built where it is measured.
+func (p *Project) Complete(ctx context.Context, a *build.Artifact) error {
+	return p.builder.Complete(ctx, a)
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/verdict"
+)
+
+// replayed judges this repository by a policy from recorded evidence alone.
+func replayed(t *testing.T, policy string, want int) *verdict.Verdict {
+	t.Helper()
+	if os.Getenv("CUDA_HOME") == "" {
+		if os.Getenv("GATE_REQUIRE_NVCC") == "1" {
+			t.Fatal("CUDA_HOME is not set")
+		}
+		t.Skip("no CUDA compiler: CUDA_HOME is not set")
+	}
+	t.Chdir("..")
+	out := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	args := []string{"gate", "check", "--no-gpu", "--base", "none", "--policy", policy, "--out", out}
+	if code := run(context.Background(), args, &stdout, &stderr); code != want {
+		t.Fatalf("%s: exit status %d, want %d\n%s%s", strings.Join(args, " "), code, want, &stdout, &stderr)
+	}
+	v, err := verdict.Read(filepath.Join(out, "verdict.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// red are the rules and metrics that a kernel fails.
+func red(k verdict.KernelVerdict) []string {
+	var out []string
+	for _, f := range k.Findings {
+		if f.Status == verdict.Fail {
+			out = append(out, f.Rule, f.Metric)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+var quoted = regexp.MustCompile(`"([^"]+)"`)
+
+// Every planted defect of the ladder is caught, by what its fixture.yaml says.
+func TestFixturesAreCaught(t *testing.T) {
+	v := replayed(t, "kernels/fixtures/policies.yaml", 1)
+	caught := 0
+	for _, k := range v.Kernels {
+		if path.Dir(k.Name) != "fixtures" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("kernels", k.Name, "fixture.yaml"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		_, says, _ := strings.Cut(string(text), "\nsays: ")
+		says, _, _ = strings.Cut(says, "\n")
+		for _, m := range quoted.FindAllStringSubmatch(says, -1) {
+			if !slices.Contains(red(k), m[1]) {
+				t.Errorf("%s is not caught by %s; it fails %v", k.Name, m[1], red(k))
+				continue
+			}
+			caught++
+		}
+	}
+	if caught < 8 {
+		t.Errorf("%d defects are caught, of 8 that are planted", caught)
+	}
+}
+
+// The criteria of the public reports, kernel by kernel. The fastest kernels fail
+// one of them: they keep few warps an SM busy, each with many registers, and an
+// occupancy of 75 % is not what a fast kernel has. The one kernel that has it
+// takes 630 µs.
+func TestReportedCriteria(t *testing.T) {
+	slow := []string{"latency-below-5us", "occupancy-75"}
+	want := map[string][]string{
+		"attention/r01_scalar_row":      {"latency-below-5us"},
+		"attention/r04a_reg_tile":       {"latency-below-5us", "no-stack", "occupancy-75"},
+		"attention/r12_mma_cluster":     {"occupancy-75"},
+		"attention/r13_wgmma_cluster":   {"occupancy-75"},
+		"attention/r02_minimal_fp16":    slow,
+		"attention/r03_light_barrier":   slow,
+		"attention/r04b_smem_acc":       slow,
+		"attention/r05_wmma_qk_serial":  slow,
+		"attention/r06_wmma_unfused":    slow,
+		"attention/r07_fused_scalar_pv": slow,
+		"attention/r08_fused_wmma_pv":   slow,
+		"attention/r09_warp_softmax":    slow,
+		"attention/r10_tile48x32":       slow,
+		"attention/r11_fa2_mma":         slow,
+		"attention/r14_fa3_ws":          slow,
+	}
+	v := replayed(t, "kernels/attention/policies.yaml", 1)
+	for _, k := range v.Kernels {
+		var rules []string
+		for _, f := range k.Findings {
+			if f.Status == verdict.Fail {
+				rules = append(rules, f.Rule)
+			}
+		}
+		slices.Sort(rules)
+		if rules = slices.Compact(rules); !slices.Equal(rules, want[k.Name]) {
+			t.Errorf("%s fails %v, want %v", k.Name, rules, want[k.Name])
+		}
+		delete(want, k.Name)
+	}
+	for name := range want {
+		t.Errorf("%s is not judged", name)
+	}
+}
+
+// typical is a kernel's latency on the case mission, in ns; 0 where none is recorded.
+func typical(v *verdict.Verdict, rung string) float64 {
+	for _, k := range v.Kernels {
+		number, _, _ := strings.Cut(path.Base(k.Name), "_")
+		for _, f := range k.Figures {
+			if number == rung && f.Case == "mission" {
+				return f.Metrics.Get("latency.typical").Number
+			}
+		}
+	}
+	return 0
+}
+
+// If the rungs were commits one after the other, these steps would be regressions:
+// as reported of an L4, and as the evidence from an H200 decides. The reports called
+// r03 and r10 faster than what was before them.
+func TestRungsAsCommits(t *testing.T) {
+	reported := []string{"r03 r04a", "r06 r07"}
+	want := []string{"r02 r03", "r03 r04a", "r06 r07", "r09 r10"}
+	rungs := []string{"r01", "r02", "r03", "r04a", "r04b", "r05", "r06", "r07", "r08", "r09", "r10", "r11", "r12", "r13"}
+	onL4 := []float64{2870, 1324, 1028, 1844, 1776, 1169, 198, 986, 221, 131, 98}
+	const tolerance = 1.02 // the policy's
+	v := replayed(t, "kernels/attention/policies.yaml", 1)
+	var onH200, there []string
+	for i := range rungs[1:] {
+		step := rungs[i] + " " + rungs[i+1]
+		before, after := typical(v, rungs[i]), typical(v, rungs[i+1])
+		if before == 0 || after == 0 {
+			t.Errorf("%s: a latency is not recorded", step)
+		} else if after > tolerance*before {
+			onH200 = append(onH200, step)
+		}
+		if i+1 < len(onL4) && onL4[i+1] > tolerance*onL4[i] {
+			there = append(there, step)
+		}
+	}
+	if !slices.Equal(onH200, want) || !slices.Equal(there, reported) {
+		t.Errorf("regressions on the H200: %v, want %v; as reported: %v, want %v", onH200, want, there, reported)
+	}
+}
