@@ -89,6 +89,7 @@ func TestReportedCriteria(t *testing.T) {
 		"attention/r01_scalar_row":      {"latency-below-5us"},
 		"attention/r04a_reg_tile":       {"latency-below-5us", "no-stack", "occupancy-75"},
 		"attention/r12_mma_cluster":     {"occupancy-75"},
+		"attention/r13p_programmatic":   {"occupancy-75"},
 		"attention/r13_wgmma_cluster":   {"occupancy-75"},
 		"attention/r02_minimal_fp16":    slow,
 		"attention/r03_light_barrier":   slow,
