@@ -178,6 +178,10 @@ func (c *Bench) foreign(ctx context.Context) {
 func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
 	defer l.Try(s.Keys()...)
 	defer c.span(s)()
+	s, err := c.without(ctx, s, l)
+	if err != nil || len(s.Tasks) == 0 {
+		return err
+	}
 	switch {
 	case s.Together():
 		var pairs []pair
