@@ -100,7 +100,7 @@ func TestCheats(t *testing.T) {
 				if out, err := command.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
-				c.hold(t, program, op, kernel, "wide=R:512,C:2048")
+				c.hold(t, program, op, kernel, "small=R:128,C:256")
 			})
 		}
 	})
