@@ -46,6 +46,33 @@ func twoPairs() []pair {
 	return []pair{{Base: side("op/a", "", "base"), Head: head}, {Base: side("op/ref", "reference:sm_90", "ref"), Head: head, Reference: true}}
 }
 
+// A reference is no longer started once every rule that uses it is decided.
+func TestDecidedReferenceIsNotStarted(t *testing.T) {
+	c, _ := fake(t, timesOf(""))
+	c.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
+	limits, err := compare.ReferenceLimits(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := plan.Test{Task: 1, Test: compare.Test{CacheState: evidence.Warm, Summary: compare.Typical, Bound: compare.Bound{Limits: limits}}}
+	// All times are one: the ratio of 1 breaks its limit, and the comparison with the base goes on.
+	if _, err := c.timeTogether(context.Background(), twoPairs(), []plan.Test{question(0), broken}, []evidence.CacheState{evidence.Warm}, compare.Budget{Pairs: 12}, compare.SequentialPlan()); err != nil {
+		t.Fatal(err)
+	}
+	processes := processesOf(t, c)
+	if len(processes) != 1+24 {
+		t.Fatalf("%d processes, want the pilot and three rounds", len(processes))
+	}
+	for i, l := range processes[1:] {
+		if i >= 16 && strings.Contains(l, "op/ref") {
+			t.Errorf("process %d times %q after the reference was decided", i+1, l)
+		}
+	}
+	if !strings.Contains(strings.Join(processes[1:17], " "), "op/ref") {
+		t.Error("the reference was never timed")
+	}
+}
+
 // Two pairs share the head's time of a process, and every process times one arm.
 func TestExperimentTimesEachUnitOnce(t *testing.T) {
 	records, processes, _, err := ask(t, "", nil, twoPairs(), question(0), question(1))
