@@ -23,6 +23,7 @@ var order = [][]string{
 	{"metric"},
 	{"verdict"},
 	{"policy"},
+	{"schema"},
 	{"store"},
 	{"build"},
 	{"bundle"},
