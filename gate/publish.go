@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/github"
 	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/report"
+	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // collectWorkflow is the file of the workflow that measures, unless another one
@@ -82,13 +83,17 @@ func runPublish(c *cli.Context) error {
 		}
 		return err
 	}
-	v, err := readVerdict(c, c.Args().First())
-	if err != nil {
-		return exit.Usagef("gate judge --out FOLDER writes one", "%w", err)
+	v, unread := readVerdict(c, c.Args().First())
+	if e, err := event.Read(environment); unread != nil && (e == nil || err != nil) {
+		return exit.Usagef("gate judge --out FOLDER writes one", "%w", unread)
 	}
 	client, m, _, err := reach(c, dry)
 	if err != nil {
 		return err
+	}
+	if unread != nil { // a check that was begun has to end
+		v = &verdict.Verdict{Schema: verdict.Schema, ToolFailure: true, Head: verdict.Side{Commit: m.Head},
+			Base: verdict.Side{Why: "nothing was judged"}, Notes: []string{"there is no verdict, because the step before this one failed: its log says why"}}
 	}
 	out := client.Publish(context.WithoutCancel(c.Context), v, m, p)
 	for _, n := range out.Notes {
