@@ -101,6 +101,7 @@ func TestOpFilesMissNoHeader(t *testing.T) {
 		"op/absolute.cc":  "#include \"" + root + "/common.h\"\n",
 		"op/sub/leave.cc": "#include <../common.h>\n",
 		"common.h":        "",
+		"op/looks.cc":     "#if __has_include(\"sub/a.h\")\n#define MORE\n#endif\n",
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -116,6 +117,7 @@ func TestOpFilesMissNoHeader(t *testing.T) {
 	}
 	for source, want := range map[string]string{
 		"outside.cc": "kernels/op/outside.cc:2: ../common.h lies outside", "absolute.cc": "kernels/op/absolute.cc:1: " + root + "/common.h lies outside", "sub/leave.cc": "kernels/op/sub/leave.cc:1: ../common.h lies outside",
+		"looks.cc": "kernels/op/looks.cc:1: __has_include is refused in an op",
 	} {
 		op.Sources = []string{source}
 		if files, err := OpFiles(op); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -46,6 +46,10 @@ func OpFiles(op *manifest.Op) ([]string, error) {
 			return nil, err
 		}
 		for n, line := range strings.Split(string(data), "\n") {
+			if strings.Contains(line, "__has_include") {
+				return nil, &InputError{fmt.Sprintf("%s:%d", path.Join(path.Dir(op.File), files[i]), n+1),
+					"__has_include is refused in an op: a file that is only looked for is in no identity"}
+			}
 			found, outside := included(op.Dir, files[i], line)
 			if outside != "" {
 				return nil, &includeError{File: path.Join(path.Dir(op.File), files[i]), Line: n + 1, Header: outside}
