@@ -36,7 +36,13 @@ func ruleText(r *rand.Rand, id string) string {
 	}
 	text := fmt.Sprintf("{id: %s, metric: %s, %s", id, name, accepted)
 	if r.Intn(4) == 0 {
-		text += ", severity: warn"
+		text += pick(r, ", severity: warn", ", on_missing: fail", ", on_inconclusive: fail", `, arch: ["sm_9*"]`)
+	}
+	if !m.Time() && m.Better != metric.Neither && m.Unit != "%" && !strings.Contains(text, "limit") && r.Intn(3) == 0 {
+		text += ", limit: 60"
+	}
+	if m.Better != metric.Neither && strings.Contains(text, "max_regression") && r.Intn(4) == 0 {
+		text += ", unexplained_gain: 30%"
 	}
 	if r.Intn(4) == 0 {
 		text += pick(r, `, kernels: ["op/k0"]`, `, kernels: ["!op/k1"]`, `, kernels: ["op/*"]`)

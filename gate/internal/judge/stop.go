@@ -19,9 +19,9 @@ func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
 	if p.Policy.AfterFailure == policy.Stop {
 		failed = j.failures()
 	}
-	p.Questions = slices.Clone(p.Questions)
+	cloned := false
 	for i := range p.Questions {
-		q := &p.Questions[i]
+		q := p.Questions[i]
 		if q.Settled != nil || q.Stopped != "" || q.Answered(l) || q.Tier == evidence.Static && q.Kind != plan.Condition {
 			continue
 		}
@@ -30,9 +30,15 @@ func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
 			q.Stopped = "not measured: the static tier failed"
 		case failed.wrong[place{q.Subject, q.Case, q.Machine}] && q.Tier != evidence.Correctness:
 			q.Stopped = "not measured: the correctness tier failed"
-		case q.Kind == plan.Condition && j.unneeded(q):
+		case q.Kind == plan.Condition && j.unneeded(&q):
 			q.Stopped = "not asked for: nothing is to be traded"
+		default:
+			continue
 		}
+		if !cloned { // the plan that was handed over stays as it is
+			p.Questions, cloned = slices.Clone(p.Questions), true
+		}
+		p.Questions[i] = q
 	}
 	return p
 }

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -15,7 +15,7 @@ type asker struct {
 	policy  *policy.Policy
 	options Options
 	subject *Subject
-	shared  map[string]*evidence.Need
+	shared  map[sameNeed]*evidence.Need
 }
 
 // questions are those of one subject: what is settled, correctness, which no
@@ -311,15 +311,23 @@ func (a *asker) address(side Side, c Case) evidence.Address {
 	return evidence.Address{Identity: side.Identity, Op: a.subject.Op, Case: c.Name, Harness: c.Harness}
 }
 
+// sameNeed is what makes two needs one. Since and Until follow from the tier.
+type sameNeed struct {
+	evidence.Key
+	use          evidence.Use
+	state        evidence.CacheState
+	holds, never string
+}
+
 // needs shares equal needs, since many rules ask for one record.
 func (a *asker) needs(list ...*evidence.Need) []*evidence.Need {
 	for i, n := range list {
-		name := fmt.Sprint(n.Tier, n.Use, n.Holds, n.State, n.At, n.Base, n.Never)
-		if same := a.shared[name]; same != nil {
+		key := sameNeed{n.Key, n.Use, n.State, strings.Join(n.Holds, " "), n.Never}
+		if same := a.shared[key]; same != nil {
 			list[i] = same
 			continue
 		}
-		a.shared[name] = n
+		a.shared[key] = n
 	}
 	return list
 }

@@ -20,7 +20,7 @@ func (p Plan) Bind(known []evidence.Machine, holds func(*evidence.Need) bool) (P
 		}
 	}
 	out := p
-	out.Questions = nil
+	out.Questions = make([]Question, 0, len(p.Questions)*len(p.machines()))
 	for _, mine := range p.bySubject() {
 		var places []place
 		for _, m := range p.machines() {

@@ -163,8 +163,12 @@ const calibrationAge = 30 * 24 * time.Hour
 func Make(p *policy.Policy, subjects []*Subject, o Options) Plan {
 	out := Plan{Policy: p, Subjects: subjects, Options: o}
 	for _, s := range subjects {
-		a := asker{policy: p, options: o, subject: s, shared: map[string]*evidence.Need{}}
-		out.Questions = append(out.Questions, a.questions()...)
+		a := asker{policy: p, options: o, subject: s, shared: map[sameNeed]*evidence.Need{}}
+		asked := a.questions()
+		if out.Questions == nil { // most kernels are asked as much as the first
+			out.Questions = make([]Question, 0, len(asked)*len(subjects))
+		}
+		out.Questions = append(out.Questions, asked...)
 	}
 	return out
 }
