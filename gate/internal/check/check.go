@@ -189,6 +189,27 @@ func (r *run) machinesExist(ctx context.Context, known []evidence.Machine) error
 	return r.project.Policy.Strange(slices.Concat(known, here))
 }
 
+// offered makes the base's store the one that is read. What the change has in its
+// own is taken where the base has nothing: it replaces no record that the change is
+// compared with, and tells no history.
+func offered(s *store.Shelf, base, change *store.Store) (err error) {
+	s.Read[0] = base
+	if s.Elsewhere, err = change.Machines(); err != nil {
+		return err
+	}
+	s.Beside = func(k evidence.Key) (*evidence.Record, error) {
+		if k.Tier == evidence.Sessions || k.Tier == evidence.Calibration {
+			return nil, nil
+		}
+		r, err := change.Get(k)
+		if store.Absent(err) {
+			return nil, nil
+		}
+		return r, err
+	}
+	return nil
+}
+
 // openShelf opens the repository's store and the user's.
 func (r *run) openShelf(ctx context.Context) error {
 	r.audits = disk.OpenAnswers(filepath.Join(r.Cache, "consistent.json"))
@@ -203,6 +224,11 @@ func (r *run) openShelf(ctx context.Context) error {
 	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own}
 	if s.Notes, err = shared.Fetch(ctx); err != nil {
 		return err
+	}
+	if dir := r.project.BaseStore(); dir != "" {
+		if err := offered(s, store.Open(dir).Audited(Audit(r.project, r.audits, r.Now)), shared); err != nil {
+			return err
+		}
 	}
 	if n := shared.Outdated(); n > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("%d records use the identities of an older gate; run gate baseline record on a machine with the GPU", n))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/manifest"
@@ -157,6 +158,16 @@ func (p *Project) takeOps(ops []*manifest.Op) {
 		}
 		k.Op, k.Cases = ops[at], cases
 	}
+}
+
+// BaseStore is the folder of evidence in the base's tree, where the base judges and
+// keeps its evidence in the repository; else "".
+func (p *Project) BaseStore() string {
+	dir := filepath.FromSlash(p.Policy.Store)
+	if p.Judge != JudgeBase || p.baseRoot == p.Root || p.options.Store != "" || strings.Contains(p.Policy.Store, "://") || !filepath.IsLocal(dir) {
+		return ""
+	}
+	return filepath.Join(p.baseRoot, dir)
 }
 
 var ownModule = regexp.MustCompile(`(?m)^module github\.com/kernelgate/gate$`)

@@ -90,6 +90,9 @@ func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 	return found, nil
 }
 
+// Absent reports whether an error says that a store has no such record.
+func Absent(err error) bool { return errors.Is(err, errNotFound) }
+
 // join makes one record of two stores' under one key: the better one, and of
 // histories one that holds all sessions. Between equals, it is the first.
 func join(first, second *evidence.Record) *evidence.Record {
