@@ -328,9 +328,12 @@ func TestKilledWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				kill := time.AfterFunc(time.Duration(50+rand.IntN(300))*time.Millisecond, func() { cmd.Process.Kill() })
+				var kill *time.Timer
 				lines := bufio.NewScanner(out)
 				for lines.Scan() {
+					if kill == nil { // it has begun, however busy the machine is
+						kill = time.AfterFunc(time.Duration(rand.IntN(300))*time.Millisecond, func() { cmd.Process.Kill() })
+					}
 					var i, at, card string
 					if n, _ := fmt.Sscanf(lines.Text(), "wrote %s %s %s", &i, &at, &card); n != 3 {
 						if strings.HasPrefix(lines.Text(), "error") {
@@ -343,7 +346,9 @@ func TestKilledWriters(t *testing.T) {
 					mu.Unlock()
 				}
 				cmd.Wait()
-				kill.Stop()
+				if kill != nil {
+					kill.Stop()
+				}
 				read()
 			}
 		})
