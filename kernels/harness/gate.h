@@ -50,11 +50,6 @@ int gate_run(const gate_call* call, struct CUstream_st* stream);
  * capture: the place for cudaFuncSetAttribute. Returns as gate_run. */
 int gate_prepare(const gate_call* call);
 
-/* Optional, and read of references only, never of a kernel under test: where the
- * last gate_run leaves output number `output`, for a library that allocates its
- * results. NULL means that it is in call->outputs. */
-const void* gate_result(int32_t output);
-
 /* ---- What an op exports -------------------------------------------------- */
 
 /* Element types that the harness converts to double by itself. An op with
