@@ -13,7 +13,7 @@ namespace wmma = nvcuda::wmma;
 constexpr int kTile = 64;  // rows and keys a tile
 constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kMaxHeads = 8, kMaxLength = 512;
+constexpr int kMaxHeads = 16, kMaxLength = 512;
 
 // Scores, then probabilities. A call may allocate nothing, so the largest case
 // decides the size.
