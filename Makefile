@@ -12,8 +12,10 @@ LINTER = $(GO) tool -modfile=.ci/tools/go.mod
 # NVML's header marks functions of the binding, which gate does not call, as deprecated.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
+# Times under this harness are not recorded yet; with an empty TIERS all is asked.
+TIERS ?= static,correctness,profile
 check: $(GATE) compiler
-	$(GATE) check
+	$(GATE) check $(if $(TIERS),--tiers $(TIERS))
 
 test: $(GATE) compiler lint
 	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -timeout 40m ./...
