@@ -1,9 +1,11 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -13,14 +15,17 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-// buildWays change the build of a kernel behind its kernel.yaml. The compiler's
-// own figure has to show it.
-var buildWays = []struct {
+// A buildWay is one change of a build.
+type buildWay struct {
 	name  string
 	flags []string
 	more  string // code that is compiled with the kernel
 	shows func(was, is evidence.Metrics) bool
-}{
+}
+
+// buildWays change the build of a kernel without its kernel.yaml. The compiler's
+// own figure has to show it.
+var buildWays = []buildWay{
 	{"built with -maxrregcount=32", []string{"-maxrregcount=32"}, "", func(was, is evidence.Metrics) bool {
 		return is.Get("ptxas.registers").Number <= 32 && was.Get("ptxas.registers").Number >= is.Get("ptxas.registers").Number
 	}},
@@ -39,59 +44,88 @@ extern "C" __global__ void gate_planted(float* out) {
 }
 `
 
-// Build plants into builds of the kernel that uses most registers.
+// mostBuilt bounds the kernels that one way is tried on: with launch bounds the
+// compiler does not follow -maxrregcount.
+const mostBuilt = 4
+
+// Build plants into builds of the kernels that use most registers, each way into
+// the first one where it shows.
 func (r *Result) Build(ctx context.Context, p *project.Project, asked plan.Plan, l *evidence.Ledger, now time.Time) error {
-	s, was := mostRegisters(asked, l)
-	if s == nil {
+	candidates := byRegisters(asked, l)
+	if len(candidates) == 0 {
 		return nil
 	}
 	for _, w := range buildWays {
-		built, err := p.Altered(ctx, s.Name, s.Arch, w.flags, w.more)
-		var refused *build.CompileError
-		if errors.As(err, &refused) { // so would a check say of it
-			r.add(Planted{Kind: w.name, Tier: string(evidence.Static), Kernel: s.Name, Caught: true, Said: "fail: builds: " + refused.Error()})
-			continue
+		var last Planted
+		for _, c := range candidates[:min(mostBuilt, len(candidates))] {
+			planted, acts, err := built(ctx, p, w, c, now)
+			if err != nil {
+				return err
+			}
+			if last = planted; acts {
+				break
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", s.Name, w.name, err)
-		}
-		strict := *p.Policy
-		strict.Waivers = nil
-		b := &bench{policy: &strict, subject: changed(s), options: plan.Options{Now: now}}
-		b.subject.Head.Identity = built.Address.Identity
-		if err := b.ask(); err != nil {
-			return err
-		}
-		known := &evidence.Ledger{}
-		known.Put(built, evidence.Measured)
-		base := clone(was)
-		known.Put(base, evidence.Measured)
-		v, err := b.judge(known)
-		if err != nil {
-			return err
-		}
-		other := built.Address.Identity.Code != s.Head.Identity.Code
-		r.add(Planted{Kind: w.name, Tier: string(evidence.Static), Kernel: s.Name,
-			Caught: other && w.shows(was.Metrics, built.Metrics) && (v.Status == verdict.Fail || v.Status == verdict.Inconclusive),
-			Said:   v.Status.String() + ": " + worst(v)})
+		r.add(last)
 	}
 	return nil
 }
 
-// mostRegisters is the kernel of which the compiler can take most.
-func mostRegisters(asked plan.Plan, l *evidence.Ledger) (of *plan.Subject, record *evidence.Record) {
-	most := 0.0
+// built plants one way into the build of one kernel, and reports whether the
+// code and the compiler's figure show it.
+func built(ctx context.Context, p *project.Project, w buildWay, c candidate, now time.Time) (planted Planted, acts bool, err error) {
+	s := c.subject
+	planted = Planted{Kind: w.name, Tier: string(evidence.Static), Kernel: s.Name}
+	r, err := p.Altered(ctx, s.Name, s.Arch, w.flags, w.more)
+	var refused *build.CompileError
+	if errors.As(err, &refused) { // so would a check say of it
+		planted.Caught, planted.Said = true, "fail: builds: "+refused.Error()
+		return planted, true, nil
+	}
+	if err != nil {
+		return planted, false, fmt.Errorf("%s, %s: %w", s.Name, w.name, err)
+	}
+	strict := *p.Policy
+	strict.Waivers = nil
+	b := &bench{policy: &strict, subject: changed(s), options: plan.Options{Now: now}}
+	b.subject.Head.Identity = r.Address.Identity
+	if err := b.ask(); err != nil {
+		return planted, false, err
+	}
+	known := &evidence.Ledger{}
+	known.Put(r, evidence.Measured)
+	known.Put(clone(c.record), evidence.Measured)
+	v, err := b.judge(known)
+	if err != nil {
+		return planted, false, err
+	}
+	acts = r.Address.Identity.Code != s.Head.Identity.Code && w.shows(c.record.Metrics, r.Metrics)
+	planted.Caught = acts && (v.Status == verdict.Fail || v.Status == verdict.Inconclusive)
+	planted.Said = v.Status.String() + ": " + worst(v)
+	return planted, acts, nil
+}
+
+// A candidate is a kernel with what the compiler said of it.
+type candidate struct {
+	subject *plan.Subject
+	record  *evidence.Record
+}
+
+func (c candidate) registers() float64 { return c.record.Metrics.Get("ptxas.registers").Number }
+
+// byRegisters are the kernels that build, those first of which the compiler can
+// take most.
+func byRegisters(asked plan.Plan, l *evidence.Ledger) []candidate {
+	var out []candidate
 	for _, s := range asked.Subjects {
 		if s.Head.Why != "" || s.State == verdict.Gone {
 			continue
 		}
 		e := l.Find(&evidence.Need{Key: evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}})
-		if !e.Measured() {
-			continue
-		}
-		if v := e.Record.Metrics.Get("ptxas.registers"); v.Known() && v.Number > most {
-			most, of, record = v.Number, s, e.Record
+		if e.Measured() && e.Record.Metrics.Get("ptxas.registers").Known() {
+			out = append(out, candidate{s, e.Record})
 		}
 	}
-	return of, record
+	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(b.registers(), a.registers()) })
+	return out
 }
