@@ -42,6 +42,9 @@ func earned(s verdict.Status) int {
 	return 0
 }
 
+// mostPlanned is the number of rounds at the last look of the longest plan.
+const mostPlanned = 30
+
 // remove takes one piece of evidence away: a record, a metric, the checks or
 // the samples of a record, the last block of an experiment.
 func remove(r *rand.Rand, f *facts) string {
@@ -75,7 +78,12 @@ func remove(r *rand.Rand, f *facts) string {
 		if r.Intn(4) == 0 {
 			cut.Stopped = "" // as if it had been interrupted
 		}
-		cut.Rounds = cut.Rounds[:max(0, len(cut.Rounds)-1)]
+		// An experiment that is longer than its plan is void. Without its last round
+		// it is the experiment that was planned; that a round was taken away is for
+		// the audit of the record to see.
+		if len(cut.Rounds) <= mostPlanned {
+			cut.Rounds = cut.Rounds[:max(0, len(cut.Rounds)-1)]
+		}
 		record.Experiment = &cut
 	}
 	return where + "checks, samples, the last session and the last block"
@@ -274,7 +282,7 @@ func sortFindings(v *verdict.Verdict) {
 	for i := range v.Kernels {
 		k := &v.Kernels[i]
 		slices.SortFunc(k.Findings, func(a, b verdict.Finding) int {
-			return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Case, b.Case), strings.Compare(a.Machine, b.Machine))
+			return cmp.Or(strings.Compare(a.Rule, b.Rule), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Case, b.Case), strings.Compare(a.Machine, b.Machine))
 		})
 		slices.SortFunc(k.Figures, func(a, b verdict.CaseFigures) int {
 			return cmp.Or(strings.Compare(a.Case, b.Case), strings.Compare(a.Machine, b.Machine))
