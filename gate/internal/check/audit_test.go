@@ -373,7 +373,7 @@ func copyOf(t *testing.T, r *evidence.Record) *evidence.Record {
 // TestForgedRecordsAreRefused makes every kind of inconsistent record of records
 // of the repository, of each that it can be made of where it is given the time.
 func TestForgedRecordsAreRefused(t *testing.T) {
-	a, records, made, kinds, most := audit(t), all(t), 0, 0, 2
+	a, records, made, due, most := audit(t), all(t), 0, 0, 2
 	if os.Getenv("GATE_ALL_FORGERIES") != "" {
 		most = len(records)
 	}
@@ -410,13 +410,13 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 				made++
 			}
 			if tried == 0 {
-				t.Skip("no record in the repository can be forged so")
+				t.Error("no record in the repository can be forged so")
 			}
-			kinds++
+			due += tried
 		})
 	}
-	if kinds < 40 || made < kinds*3/2 {
-		t.Errorf("%d of %d kinds, %d forgeries", kinds, len(forgeries), made)
+	if len(forgeries) < 40 || made < due {
+		t.Errorf("%d kinds, %d forgeries of %d", len(forgeries), made, due)
 	}
 }
 
