@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -82,7 +84,7 @@ func compared(c *cli.Context, s *screen) (project.Options, error) {
 		Judge: project.Judge(c.String("judge")), Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built}, knownLook(c)
 }
 
-func runCheck(c *cli.Context, record bool) error {
+func runCheck(c *cli.Context, record bool) (err error) {
 	screen := newScreen(c)
 	defer screen.close()
 	o, err := options(c, screen)
@@ -102,7 +104,13 @@ func runCheck(c *cli.Context, record bool) error {
 		o.Judge = project.JudgeHead
 	}
 	if c.Bool("verbose") {
-		o.Timeline = screen.timeline
+		var lines []string
+		o.Timeline = func(l []string) { lines = l }
+		defer func() { // after the report, which it explains; to a reader that went away nothing is said
+			if !errors.Is(err, syscall.EPIPE) {
+				screen.timeline(lines)
+			}
+		}()
 	}
 	if c.Bool("dry-run") {
 		if format := c.String("format"); !slices.Contains(report.Listings, format) {
