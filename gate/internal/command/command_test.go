@@ -206,6 +206,18 @@ func TestStraysOfOthersStay(t *testing.T) {
 	ends.Wait()
 }
 
+// A number that is another child's by the time its last owner is forgotten
+// stays noted.
+func TestANumberThatIsUsedAgain(t *testing.T) {
+	f := family{running: map[int]string{4711: "second"}}
+	if f.forget(4711, "first"); f.running[4711] != "second" {
+		t.Error("the second child would be taken for a stray")
+	}
+	if f.forget(4711, "second"); len(f.running) > 0 {
+		t.Errorf("%v is kept", f.running)
+	}
+}
+
 // What a killed gate leaves is ended by the next one, and what a gate that
 // lives has started is not.
 func TestLeftoversOfAKilledGate(t *testing.T) {

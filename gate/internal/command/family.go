@@ -54,10 +54,14 @@ func (f *family) start(cmd *exec.Cmd, id string) error {
 	return err
 }
 
-func (f *family) forget(pid int) {
+// forget drops a child that was waited for, unless its number is already
+// another's: that one would be taken for a stray.
+func (f *family) forget(pid int, id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.running, pid)
+	if f.running[pid] == id {
+		delete(f.running, pid)
+	}
 }
 
 // endStrays ends what a child that has ended left behind, and returns an error

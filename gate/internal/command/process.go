@@ -32,6 +32,7 @@ var Waiting = func(process string) {}
 type process struct {
 	cmd   *exec.Cmd
 	name  string
+	id    string        // of this run
 	ended chan struct{} // closed when the child is reaped, nothing of it runs, and its output is read
 	left  error         // descendants that do not end; set, as broke is, before ended is closed
 	broke error         // its streams could not be served
@@ -51,7 +52,7 @@ func start(cmd *exec.Cmd, name, id string) (*process, error) {
 	}
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	cmd.WaitDelay = drain
-	p := &process{cmd: cmd, name: name, ended: make(chan struct{})}
+	p := &process{cmd: cmd, name: name, id: id, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -75,7 +76,7 @@ func (p *process) wait() {
 	if err := p.cmd.Wait(); !errors.As(err, new(*exec.ExitError)) { // how the child ended is in its ProcessState
 		p.broke = err
 	}
-	children.forget(p.cmd.Process.Pid)
+	children.forget(p.cmd.Process.Pid, p.id)
 	close(p.ended)
 }
 

@@ -2,17 +2,20 @@ package disk
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Owner names this process so that no other is ever taken for it: by the boot
 // and PID namespace that it lives in, its number, and the moment it started.
 var Owner = sync.OnceValue(func() string {
-	_, start := stat(os.Getpid())
+	_, start, _ := stat(os.Getpid())
 	return fmt.Sprintf("%s-%d-%s", world(), os.Getpid(), start)
 })
 
@@ -25,29 +28,42 @@ var world = sync.OnceValue(func() string {
 	return fmt.Sprintf("%.12x", sha256.Sum256([]byte(string(boot)+namespace)))[:12]
 })
 
-// Gone reports whether an owner has ended. known is false for one of another
-// world, of which nothing can be said from here.
+// Gone reports whether an owner has ended. known is false where nothing can be
+// said of it from here: it is of another world, or cannot be looked at. Who is
+// taken for gone loses its children and its files, so doubt is never "gone".
 func Gone(owner string) (gone, known bool) {
 	parts := strings.Split(owner, "-")
-	if len(parts) != 3 || parts[0] != world() {
+	if len(parts) != 3 || parts[0] != world() || parts[2] == "" {
 		return false, false
 	}
 	pid, err := strconv.Atoi(parts[1])
 	if err != nil {
 		return false, false
 	}
-	state, start := stat(pid)
+	state, start, err := stat(pid)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
+		return true, true
+	case err != nil:
+		return false, false
+	}
 	return start != parts[2] || state == "Z" || state == "X", true
 }
 
-// stat is the state of a process and when it started, in ticks since the boot;
-// both are "" when there is no such process.
-func stat(pid int) (state, start string) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// readStat is os.ReadFile but in tests.
+var readStat = os.ReadFile
+
+// stat is the state of a process and when it started, in ticks since the boot.
+func stat(pid int) (state, start string, err error) {
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	text, err := readStat(path)
+	if err != nil {
+		return "", "", err
+	}
 	_, after, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ") // a name may hold anything
 	fields := strings.Fields(after)
 	if len(fields) < 20 {
-		return "", ""
+		return "", "", fmt.Errorf("%s says too little", path)
 	}
-	return fields[0], fields[19]
+	return fields[0], fields[19], nil
 }

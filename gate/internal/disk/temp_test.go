@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -15,7 +16,8 @@ func ended(t *testing.T) string {
 	t.Helper()
 	sleep := exec.Command("sleep", "600")
 	must(t, sleep.Start())
-	_, start := stat(sleep.Process.Pid)
+	_, start, err := stat(sleep.Process.Pid)
+	must(t, err)
 	owner := fmt.Sprintf("%s-%d-%s", world(), sleep.Process.Pid, start)
 	if gone, known := Gone(owner); gone || !known {
 		t.Errorf("alive: gone is %v, known is %v", gone, known)
@@ -42,14 +44,48 @@ func TestOwnersAreToldApart(t *testing.T) {
 		owner       string
 		gone, known bool
 	}{
-		"ended":                      {ended(t), true, true},
-		"another of the same number": {parts[0] + "-" + parts[1] + "-1", true, true},
-		"of another machine":         {"000000000000-" + parts[1] + "-" + parts[2], false, false},
-		"empty":                      {"", false, false},
-		"no number":                  {parts[0] + "-x-1", false, false},
+		"ended":                       {ended(t), true, true},
+		"another of the same number":  {parts[0] + "-" + parts[1] + "-1", true, true},
+		"of another machine":          {"000000000000-" + parts[1] + "-" + parts[2], false, false},
+		"empty":                       {"", false, false},
+		"no number":                   {parts[0] + "-x-1", false, false},
+		"that did not know its start": {parts[0] + "-" + parts[1] + "-", false, false},
 	} {
 		if gone, known := Gone(c.owner); gone != c.gone || known != c.known {
 			t.Errorf("%s: gone is %v, known is %v", name, gone, known)
+		}
+	}
+}
+
+// Who cannot be looked at is not taken for gone.
+func TestAnOwnerThatCannotBeLookedAt(t *testing.T) {
+	defer func() { readStat = os.ReadFile }()
+	stat, err := os.ReadFile("/proc/self/stat")
+	must(t, err)
+	cache := t.TempDir()
+	mine, err := TempDir(cache, "nvcc")
+	must(t, err)
+	for name, c := range map[string]struct {
+		text        string
+		err         error
+		gone, known bool
+	}{
+		"as it is":                {string(stat), nil, false, true},
+		"too many files are open": {"", syscall.EMFILE, false, false},
+		"no memory":               {"", syscall.ENOMEM, false, false},
+		"not allowed":             {"", syscall.EACCES, false, false},
+		"nothing is said":         {"", nil, false, false},
+		"half is said":            {string(stat[:len(stat)/4]), nil, false, false},
+		"it ended while read":     {"", syscall.ESRCH, true, true},
+		"there is none":           {"", syscall.ENOENT, true, true},
+	} {
+		readStat = func(string) ([]byte, error) { return []byte(c.text), c.err }
+		if gone, known := Gone(Owner()); gone != c.gone || known != c.known {
+			t.Errorf("%s: gone is %v, known is %v", name, gone, known)
+		}
+		if !c.gone {
+			SweepTemp(cache)
+			wantOnly(t, filepath.Join(cache, "tmp"), filepath.Base(mine))
 		}
 	}
 }
