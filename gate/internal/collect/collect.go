@@ -89,10 +89,7 @@ func (c *Bench) probe(ctx context.Context) error {
 	if s := parseStream(r.Stdout); s.ended && r.Err() == nil && len(s.errors) == 0 {
 		return nil
 	}
-	why := printable.Last(r.Stderr)
-	if r.Stopped != "" {
-		why = r.Stopped
-	}
+	why := ending("the harness", r)
 	if xid := gpu.LastXid(); xid != "" {
 		why += "; the driver's last Xid is " + xid
 	}
@@ -234,9 +231,24 @@ func failure(s *stream, r command.Result, during string) *evidence.Failure {
 		}
 		return &evidence.Failure{Kind: kind, Message: fmt.Sprintf("the harness ended%s with status %d and without its end record: %s", during, r.Code, printable.Last(r.Stderr))}
 	case r.Code > 1:
-		return &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness ended with status %d: %s", r.Code, printable.Last(r.Stderr))}
+		return &evidence.Failure{Kind: evidence.Tool, Message: ending("the harness", r)}
 	}
 	return nil
+}
+
+// ending words how a program ended, and the last that it said.
+func ending(program string, r command.Result) string {
+	how := fmt.Sprintf("%s ended with status %d", program, r.Code)
+	switch {
+	case r.Stopped != "":
+		how = program + " was killed: " + r.Stopped
+	case r.Signal != "":
+		how = program + " was ended by a signal: " + r.Signal
+	}
+	if said := printable.Last(r.Stderr); said != "" {
+		how += ": " + said
+	}
+	return how
 }
 
 // fault words an error record of the harness.

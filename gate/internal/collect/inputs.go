@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/manifest"
-	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // inputs is the folder of an op's inputs and their exact results, from which the
@@ -61,7 +61,7 @@ func (c *Bench) makeInputs(ctx context.Context, op string, u unit, to string) er
 		if len(s.errors) > 0 {
 			return s.errors[0].fault()
 		}
-		return fmt.Errorf("the harness ended with status %d: %s", r.Code, printable.Last(r.Stderr))
+		return errors.New(ending("the harness", r))
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err

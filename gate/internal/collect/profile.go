@@ -14,7 +14,6 @@ import (
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 	"github.com/kernelgate/gate/ncu"
 )
@@ -124,20 +123,20 @@ func (c *Bench) profileRecord(u unit, text []byte, s *stream, end command.Result
 			Hint:    "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0"}
 	}
 	if end.Stopped != "" {
-		return nil, &evidence.Failure{Kind: evidence.Tool, Message: "ncu was killed: " + end.Stopped}
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: ending("ncu", end)}
 	}
 	if len(s.errors) > 0 {
 		return nil, s.errors[0].fault()
 	}
 	if err != nil {
-		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu gave no figures: %v", err)}
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu gave no figures: %v (%s)", err, ending("ncu", end))}
 	}
-	if !s.ended || end.Code != 0 {
-		why := printable.Last(end.Stderr)
+	if !s.ended || end.Err() != nil {
+		why := ending("ncu", end)
 		if s.garbled != nil {
-			why = s.garbled.Error()
+			why += "; " + s.garbled.Error()
 		}
-		return nil, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("ncu ended with status %d: %s", end.Code, why)}
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: why}
 	}
 	r := c.record(evidence.Profile, u)
 	r.Provenance.Profiler, r.Provenance.Protocol = c.profiler, s.config.Protocol
