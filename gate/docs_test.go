@@ -23,7 +23,7 @@ type transcript struct {
 	file  string
 	line  int // of its first line, from 1
 	steps []step
-	end   int // of the line behind its last
+	end   int // of the line after its last
 }
 
 type step struct {

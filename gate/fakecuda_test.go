@@ -107,7 +107,7 @@ func becomeFake(path string) error {
 	return errors.Join(out.Close(), os.Rename(path+".new", path))
 }
 
-// realNVCC is the compiler behind the fake one, which lies beside it.
+// realNVCC is the name of the real compiler, which the fake one calls and which lies beside it.
 const realNVCC = "real-nvcc"
 
 // fakeNVCC is nvcc, but for the sources of the measuring program: of those it

@@ -24,7 +24,7 @@ type behaviour map[string]string
 
 const behaviourMark = "FAKE "
 
-// behaviourOf reads the text behind the mark, up to the zero byte that ends it.
+// behaviourOf reads the text after the mark, up to the zero byte that ends it.
 func behaviourOf(library string) (behaviour, error) {
 	data, err := os.ReadFile(library)
 	if err != nil {
@@ -309,7 +309,7 @@ func (u *fakeRun) sway(regime string) float64 {
 	noteIn(suffix, "launch")
 	log, err := os.ReadFile(os.Getenv("FAKE_LOG") + suffix)
 	if err != nil {
-		panic("sway wants FAKE_LOG")
+		panic("sway needs FAKE_LOG")
 	}
 	return 1 + width*float64(bytes.Count(log, []byte("\n"))*5%8)/8
 }

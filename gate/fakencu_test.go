@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// fakeNCU runs the program behind its options and writes a raw page with the
+// fakeNCU runs the program that follows its options and writes a raw page with the
 // counters that were asked for, as ncu 2025.3.1 does. $FAKE_NCU makes it fail:
 // "permission", or "unknown=COUNTER".
 func fakeNCU(args []string) int {
@@ -49,7 +49,7 @@ func fakeNCU(args []string) int {
 	return ncuSays(flags, log+"==PROF== Disconnected from process 1788\n"+page, 0)
 }
 
-// ncuFlags splits ncu's options from the program behind them. All but --csv
+// ncuFlags splits ncu's options from the program that follows them. All but --csv
 // have a value.
 func ncuFlags(args []string) (flags map[string]string, program []string) {
 	flags = map[string]string{}

@@ -23,7 +23,7 @@ gate: hint: [sm_90] is a list of one`},
 gate: hint: make each word an entry of its own, or join an option and its value with =`},
 	{"flags without a list", kernelYAML, "[-O3]", "-O3", kernelYAML + `:4: a list is needed here, not text ("-O3")
 gate: hint: [-O3] is a list of one`},
-	{"source of another ending", kernelYAML, "scale.cu", "scale.cpp", kernelYAML + `:2: there is no file "scale.cpp" here
+	{"source of another ending", kernelYAML, "scale.cu", "scale.cpp", kernelYAML + `:2: no file "scale.cpp" in this folder
 gate: hint: did you mean "scale.cu"?`},
 	{"misspelt case", kernelYAML, "[small]", "[smal]", kernelYAML + `:6: op toy has no case "smal"
 gate: hint: did you mean "small"?`},

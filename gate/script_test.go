@@ -286,7 +286,7 @@ func jsonField(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// finding wants a finding in the verdict on standard output:
+// finding requires a finding in the verdict on standard output:
 // finding toy/scale latency fail 'slower than'.
 func finding(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 {
@@ -350,7 +350,7 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// dead wants every process that a file lists by number to have ended.
+// dead requires every process that a file lists by number to have ended.
 func dead(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: dead FILE")

@@ -162,7 +162,7 @@ func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch
 	return o.artifact(k)
 }
 
-// blames holds for an error that is no tool's fault and says so by itself.
+// blames reports whether an error is the fault of what is built, not of a tool.
 func blames(err error) bool {
 	var compile *CompileError
 	var entry *InputError

@@ -44,7 +44,7 @@ func OpenHarness(cache string, from fs.FS) (*Harness, error) {
 	for _, pattern := range []string{"*.h", "*.cu"} {
 		found, err := fs.Glob(from, pattern)
 		if err != nil || len(found) == 0 {
-			return nil, fmt.Errorf("there is no harness: %d files of the form %s, %v", len(found), pattern, err)
+			return nil, fmt.Errorf("the harness is missing: %d files of the form %s, %v", len(found), pattern, err)
 		}
 		names = append(names, found...)
 	}

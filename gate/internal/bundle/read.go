@@ -122,7 +122,7 @@ func (k *Kernel) valid() error {
 // clean holds for a line in which nothing is hidden.
 func clean(s string) bool { return printable.Line(s) == s }
 
-// listed wants the manifest to list the files that are there, and no other.
+// listed requires the manifest to list the files that are there, and no other.
 func (b *Bundle) listed(files map[string][]byte) error {
 	if len(b.Files) != len(files) {
 		return fmt.Errorf("the manifest lists %d files, and the bundle has %d", len(b.Files), len(files))

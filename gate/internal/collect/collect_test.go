@@ -130,7 +130,7 @@ func TestDeadDeviceIsAnError(t *testing.T) {
 }
 
 // TestOneCaseDoesNotTakeTheOthersAlong: what was measured before a crash
-// stands, the case that crashed and those behind it do not.
+// stands, the case that crashed and those after it do not.
 func TestOneCaseDoesNotTakeTheOthersAlong(t *testing.T) {
 	second := strings.ReplaceAll(beginLine, "small", "large")
 	c, kept := fake(t, say(configLine, beginLine, checkLine, second)+"kill -SEGV $$")

@@ -145,7 +145,7 @@ func (x *experiment) stop(why string) {
 }
 
 // round runs one step. A pair that fails is dropped and the round is repeated
-// for the others: a round is whole or it is nothing.
+// for the others: a round that is not complete does not count.
 func (x *experiment) round(ctx context.Context, step compare.Step) error {
 	start := time.Now()
 	order, word := x.inOrder(step.Experiments), orderWord(step.Order)

@@ -46,7 +46,7 @@ func twoPairs() []pair {
 	return []pair{{Base: side("op/a", "", "base"), Head: head}, {Base: side("op/ref", "reference:sm_90", "ref"), Head: head, Reference: true}}
 }
 
-// A reference is no longer started once every rule that uses it is decided.
+// A reference is not started again once every rule that uses it is decided.
 func TestDecidedReferenceIsNotStarted(t *testing.T) {
 	c, _ := fake(t, timesOf(""))
 	c.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }

@@ -265,7 +265,7 @@ func (u unitMsg) String() string {
 	return text
 }
 
-// complete wants a result of everything that was begun, and of every kernel on
+// complete requires a result of everything that was begun, and of every kernel on
 // every case the same input classes and states of the caches: a process goes
 // through one op's. A unit with an error is not held to that, and a profile
 // announces nothing finer.

@@ -75,8 +75,8 @@ func TestParseStreamRefuses(t *testing.T) {
 		{"another protocol", strings.Replace(whole(), harness.Protocol, "gate-harness/0", 1), `line 1: the protocol is "gate-harness/0", this gate speaks "` + harness.Protocol + `"`},
 		{"counts too few", configLine + "\n" + checkLine + "\n" + endLine() + "\n", "line 3: the end record counts {Begin:0 Check:0 Time:0 Profile:0 Absent:0 Error:0}, {Begin:0 Check:1 Time:0 Profile:0 Absent:0 Error:0} arrived"},
 		{"a record is lost", configLine + "\n" + beginLine + "\n" + endLine(beginLine, checkLine) + "\n", "line 3: the end record counts {Begin:1 Check:1 Time:0 Profile:0 Absent:0 Error:0}, {Begin:1 Check:0 Time:0 Profile:0 Absent:0 Error:0} arrived"},
-		{"data behind the end", whole() + beginLine + "\n", "line 3: data follows the end record"},
-		{"an empty line behind the end", whole() + "\n", "line 3: data follows the end record"},
+		{"data after the end", whole() + beginLine + "\n", "line 3: data follows the end record"},
+		{"an empty line after the end", whole() + "\n", "line 3: data follows the end record"},
 		{"end twice", whole() + endLine() + "\n", "line 3: data follows the end record"},
 		{"a class without its check", whole(beginLine, checkLine, strings.Replace(beginLine, "normal", "large", 1)), `line 5: no result came of op/k on small, inputs "large"`},
 		{"a class twice", whole(checkLine, checkLine), `line 3: a second result of op/k on small, inputs "normal"`},
@@ -99,7 +99,7 @@ func TestParseStreamRefuses(t *testing.T) {
 		{"a number too large", strings.Replace(whole(timeLine), "101.5", "1e999", 1), "line 2: json: cannot unmarshal number 1e999 into Go struct field timeMsg.time.batches_ns of type float64"},
 		{"not JSON at all", "Segmentation fault\n", "line 1: invalid character 'S' looking for beginning of value"},
 		{"a long line", configLine + "\n" + strings.Repeat("x", maxLine+1) + "\n", "bufio.Scanner: token too long"},
-		{"a long line behind the end", whole() + strings.Repeat("x", maxLine+1) + "\n", "bufio.Scanner: token too long"},
+		{"a long line after the end", whole() + strings.Repeat("x", maxLine+1) + "\n", "bufio.Scanner: token too long"},
 	} {
 		s := parseStream([]byte(c.text))
 		err := s.garbled

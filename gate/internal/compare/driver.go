@@ -84,7 +84,7 @@ func newDriver(plan Plan, budget Budget, asked []Series) *Driver {
 
 // NextRound draws the next round; false when the experiment is over, and
 // Stopped then says why. A round is begun only if, at the cost of the last one,
-// the budget reaches to the next look: rounds behind the last look that was
+// the budget reaches to the next look: rounds after the last look that was
 // reached decide nothing.
 func (d *Driver) NextRound(random io.Reader) (Step, bool, error) {
 	if d.pending != nil {

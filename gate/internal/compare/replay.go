@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// replays is the number of resampled jobs behind MDE90; its 90 % quantile then
+// replays is the number of resampled jobs that MDE90 is taken from; its 90 % quantile then
 // has a standard error of 2 points of probability.
 const replays = 200
 

@@ -118,7 +118,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"nothing", "", "the JSON is cut short"},
 		{"cut", text[:len(text)/2], "the JSON is cut short"},
 		{"second document", text + "{}", "data follows the JSON"},
-		{"garbage behind", text + "x", "data follows the JSON"},
+		{"garbage after the end", text + "x", "data follows the JSON"},
 		{"another schema", change("gate/evidence/v1", "gate/evidence/v2"), `the schema is "gate/evidence/v2", this gate reads "gate/evidence/v1"`},
 		{"no schema", change(`"schema": "gate/evidence/v1",`, ""), `the schema is "", this gate reads "gate/evidence/v1"`},
 		{"unknown key", change(`"tier"`, `"teir"`), `json: unknown field "teir"`},

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
-// Bounds of asking again. GitHub wants writes one after the other, a second
+// Bounds of asking again. GitHub asks for writes one after the other, a second
 // apart, and after a limit of its own at least a minute of silence.
 const (
 	mostTries   = 5

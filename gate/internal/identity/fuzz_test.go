@@ -54,7 +54,7 @@ func FuzzReadCubin(f *testing.F) {
 // A place is where a token of the project ends, outside directives.
 type place struct{ offset, line int }
 
-// places cuts an intermediate as HostID does and returns where its project tokens end; not behind a stray backslash,
+// places cuts an intermediate as HostID does and returns where its project tokens end; not after a stray backslash,
 // which would join what is put there.
 func places(data []byte) []place {
 	h := newHostHasher(data, nil, recordedSystem)

@@ -271,7 +271,7 @@ func (h *hostHasher) skipBlock() {
 	h.fail("#if 0 without its #endif")
 }
 
-// directiveWord returns the word behind the # at the start of line, at most 8 letters of it.
+// directiveWord returns the word after the # at the start of line, at most 8 letters of it.
 func directiveWord(line []byte) string {
 	i := 1
 	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {

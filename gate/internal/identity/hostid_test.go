@@ -50,7 +50,7 @@ func TestHostIDPairs(t *testing.T) {
 		{"folder of a header", "# 1 \"../inc/a.h\"\nint a;", "# 1 \"/home/a.h\"\nint a;", true},
 		{"device body", "void f()\n#if 0\n# 2\n{ a; }\n#endif\n;", "void f()\n#if 0\n# 2\n{ b + ' ; }\n#endif\n;", true},
 		{"nested device body", "f(\n#if 0\n[](float\n{ }\n#if 0\n{ a }\n#endif\n#endif\n, p);", "f(\n#if 0\n#ifdef X\n#endif\n#endif\n, p);", true},
-		{"text behind a device body", "#if 0\na\n#endif\nb;", "#if 0\na\n#endif\nc;", false},
+		{"text after a device body", "#if 0\na\n#endif\nb;", "#if 0\na\n#endif\nc;", false},
 		{"marker in a device body", "#if 0\n# 1 \"/system/a.h\"\n#endif\nb;", "#if 0\n# 1 \"/system/a.h\"\n#endif\nc;", false},
 		{"else of a device body", "#if 0\na\n#else\nb\n#endif\n", "#if 0\na\n#else\nc\n#endif\n", false},
 		{"branch that is not 0", "#if 1\na\n#endif\n", "#if 1\nb\n#endif\n", false},
@@ -81,7 +81,7 @@ func TestHostIDPairs(t *testing.T) {
 	}
 }
 
-// TestHostIDTables: what -rdc=true writes behind the end are the kernels' names, in hexadecimal.
+// TestHostIDTables: what -rdc=true writes after the end are the kernels' names, in hexadecimal.
 func TestHostIDTables(t *testing.T) {
 	text := intermediate("k.cu", "f();")
 	if hostID(t, text) != hostID(t, text+"\nextern \"C\" { const unsigned char a[] = {0x5f,0x0}; }\n") {

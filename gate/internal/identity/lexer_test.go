@@ -28,8 +28,8 @@ func TestLexer(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"identifiers", "int é_1 = $x;", "int|é_1|=|$x|;"},
 		{"numbers", "1'000 0x1p-3f 1.5e+3 .5f 1..2 0b1'1 12_km", "1'000|0x1p-3f|1.5e+3|.5f|1..2|0b1'1|12_km"},
-		{"minus behind a hex digit e", "0xe-1", "0xe-1"}, // one preprocessing number, as in the standard
-		{"quote behind a number", "case 1:'a'", "case|1|:|'a'"},
+		{"minus after a hex digit e", "0xe-1", "0xe-1"}, // one preprocessing number, as in the standard
+		{"quote after a number", "case 1:'a'", "case|1|:|'a'"},
 		{"line comment", "a // b 'c\nd", "a|d"},
 		{"continued line comment", "a // b \\\nc\nd", "a|d"},
 		{"continued line comment, CRLF", "a // b \\\r\nc\r\nd", "a|d"},
@@ -55,7 +55,7 @@ func TestLexer(t *testing.T) {
 		{"quote in a directive", "#error don't\na", "#|error|don|'t|<end>|a"},
 		{"raw string ends with its directive", "#define A R\"(\n#endif\nb", "#|define|A|R\"(|<end>|#|endif|<end>|b"},
 		{"other spelling of #", "%:define A\na %: b", "%:|define|A|<end>|a|%|:|b"},
-		{"directive behind a comment", "/* c */ #undef A\n", "#|undef|A|<end>"},
+		{"directive after a comment", "/* c */ #undef A\n", "#|undef|A|<end>"},
 		{"empty", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -68,8 +68,8 @@ func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVer
 	return k
 }
 
-// finding answers one question, and says what comes of the answer: where there
-// is none, where a trade or a waiver lets the rule be broken.
+// finding answers one question and applies what the policy says of the answer:
+// on_missing where there is none, and a trade or a waiver where the rule is broken.
 func (j *judge) finding(q *plan.Question) verdict.Finding {
 	f := j.found(q)
 	f.Kind, f.Entry = string(q.Kind), q.Entry

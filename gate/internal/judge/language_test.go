@@ -57,7 +57,7 @@ func TestWhatTheLanguageComesTo(t *testing.T) {
 		{"a trade of the new", spills + pay, "", func(k *kernel, _ *kase) {
 			k.state = verdict.New
 			k.head["ptxas.spill_bytes"] = evidence.Of(32, "byte")
-		}, verdict.Fail, verdict.Red, 1, "there is nothing to have improved on"},
+		}, verdict.Fail, verdict.Red, 1, "the trade has no base to compare with"},
 		{"a trade by registers", spills + ";{id: pay, replaces: a, metric: ptxas.spill_bytes, max_regression: 32, when: {metric: ptxas.registers, min_improvement: 8}}", "",
 			both(spilling, set(headStatic, "ptxas.registers", 32)), verdict.Pass, verdict.Red, 0, "ptxas.registers min_improvement 8: better: 40 → 32"},
 		{"a trade by too few registers", spills + ";{id: pay, replaces: a, metric: ptxas.spill_bytes, limit: 64, when: {metric: ptxas.registers, min_improvement: 8}}", "",

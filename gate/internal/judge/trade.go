@@ -108,7 +108,7 @@ func (j *judge) paid(q *plan.Question, t *policy.Rule, base evidence.Value, f ve
 	if base.Known() && noWorse(t.Metric, base.Number, f.Head.Number) {
 		return verdict.Pass, "the base has as much"
 	}
-	status, why := verdict.Fail, "there is nothing to have improved on"
+	status, why := verdict.Fail, "the trade has no base to compare with"
 	asked := j.of[q.Subject]
 	for i := range asked {
 		c := &asked[i]

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-// unanswered says what comes of a question that evidence leaves open, as its
-// rule has it. A tool that failed is no matter of the rule.
+// unanswered gives a question that evidence leaves open the status that its rule
+// names for this. A tool that failed stays a failure of the tool.
 func (j *judge) unanswered(q *plan.Question, f verdict.Finding) verdict.Finding {
 	if f.Status != verdict.Inconclusive || f.Tool || f.Severity != verdict.Red {
 		return f

@@ -33,7 +33,7 @@ func TestLibraryRefuses(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"device code", "call.cc", "call.cu", `2: "call.cu" is not the name of a .cc file`},
 		{"entries", "arch:", "entries: [x]\narch:", "3: a library has neither entries nor include, objects or libraries: its sources only call it"},
-		{"no finder", "find.py", "lost.py", `4: there is no file "lost.py" here`},
+		{"no finder", "find.py", "lost.py", `4: no file "lost.py" in this folder`},
 		{"outside", "find.py", "../../../../find.py", `4: "../../../../find.py" lies outside the repository`},
 		{"no version", `{sums: "1.2"}`, "{}", "5: versions needs at least one name and version: they are what the library is known by"},
 		{"a strange version", `"1.2"`, `"1 2"`, `5: "sums": "1 2" is not a name with a version such as torch: 2.11.0+cu130`},

@@ -198,7 +198,7 @@ func called(w *walker, base, name string) ([]string, error) {
 // A NoKernelError is a name of which there is no kernel.yaml.
 type NoKernelError struct{ Name, Hint string }
 
-func (e *NoKernelError) Error() string { return fmt.Sprintf("there is no kernel %q", e.Name) }
+func (e *NoKernelError) Error() string { return fmt.Sprintf("unknown kernel %q", e.Name) }
 
 // Named is the kernel of a name, one that the patterns leave out included.
 func (s *Set) Named(name string) (*Kernel, error) {
@@ -356,7 +356,7 @@ func (op *Op) checkTolerance(bad func(key, format string, args ...any) error) er
 		most, known := tolerances[name]
 		switch {
 		case !known:
-			return bad("tolerance."+name, "there is no tolerance %q: results are held to relative_error, max_abs_error and, between runs that vary, between_runs", name)
+			return bad("tolerance."+name, "unknown tolerance %q: the tolerances are relative_error, max_abs_error and, between runs that vary, between_runs", name)
 		case !(tol > 0 && tol <= most) && most == 1:
 			return bad("tolerance."+name, "tolerance %s must be above 0 and at most 1, not %v", name, tol)
 		case !(tol > 0 && tol <= most):
@@ -371,7 +371,7 @@ func (op *Op) checkTolerance(bad func(key, format string, args ...any) error) er
 	return nil
 }
 
-// checkTensors wants what is declared of tensors to be possible; their names are
+// checkTensors requires that what is declared of tensors is possible; their names are
 // the op's own, which the harness holds them to.
 func (op *Op) checkTensors(bad func(key, format string, args ...any) error) error {
 	for key, names := range map[string][]string{"exact": op.Exact, "inout": op.InOut} {
@@ -390,7 +390,7 @@ func (op *Op) checkTensors(bad func(key, format string, args ...any) error) erro
 	return nil
 }
 
-// checkDims wants names that a case can be written with, each once.
+// checkDims requires names that a case can be written with, each once.
 func checkDims(dims []string, bad func(key, format string, args ...any) error) error {
 	for i, dim := range dims {
 		at := fmt.Sprintf("dims[%d]", i)
@@ -510,7 +510,7 @@ func loadKernel(root, base, file string, ops []*Op) (*Kernel, error) {
 	return k, k.bind(f, ops, bad)
 }
 
-// checkFiles wants each file to be of the kind that its key says, since nvcc
+// checkFiles requires each file to be of the kind that its key says, since nvcc
 // tells them apart by the ends of their names.
 func (k *Kernel) checkFiles(root string, bad func(key, hint, format string, args ...any) error) error {
 	source := ".cu"
@@ -544,7 +544,7 @@ func (k *Kernel) bind(f kernelFile, ops []*Op, bad func(key, hint, format string
 		}
 	}
 	if k.Op == nil {
-		return bad("op", didYouMean(f.Op, names), "there is no op %q", f.Op)
+		return bad("op", didYouMean(f.Op, names), "unknown op %q", f.Op)
 	}
 	for i, name := range f.Cases {
 		j := slices.IndexFunc(k.Op.Cases, func(c Case) bool { return c.Name == name })
@@ -577,7 +577,7 @@ func didYouMean(word string, known []string) string {
 	return yamlfile.DidYouMean(word, known, "known: "+strings.Join(known, ", "))
 }
 
-// localFiles wants every file to exist, as a regular file below root. Two of
+// localFiles requires every file to exist, as a regular file below root. Two of
 // one name would overwrite each other's intermediates in the compiler's folder.
 func localFiles(dir, root string, files []string) error {
 	stems := map[string]bool{}
@@ -594,7 +594,7 @@ func localFiles(dir, root string, files []string) error {
 	return nil
 }
 
-// local wants something of this kind below root, with a name for nvcc.
+// local requires something of this kind below root, with a name for nvcc.
 func local(dir, root, name, kind string, is func(fs.FileMode) bool) error {
 	full := filepath.Join(dir, filepath.FromSlash(name))
 	if rel, err := filepath.Rel(root, full); err != nil || !filepath.IsLocal(rel) {
@@ -615,7 +615,7 @@ func local(dir, root, name, kind string, is func(fs.FileMode) bool) error {
 // An absentError is a file that a manifest names and that is not there.
 type absentError struct{ kind, name, dir string }
 
-func (e *absentError) Error() string { return fmt.Sprintf("there is no %s %q here", e.kind, e.name) }
+func (e *absentError) Error() string { return fmt.Sprintf("no %s %q in this folder", e.kind, e.name) }
 
 // meantFile names the file of the same folder that a missing one most likely is.
 func meantFile(err error) string {

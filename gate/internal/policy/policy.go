@@ -32,7 +32,7 @@ type Policy struct {
 	Stored       bool          // times are held against stored sessions; the base is not run
 	AfterFailure AfterFailure
 	MaxAge       time.Duration // older evidence is not used; 0: any age
-	NewOps       Unanswered    // what an op comes to that the base lacks
+	NewOps       Unanswered    // the status of a kernel whose op the base lacks
 	Rules        []Rule
 	Waivers      []Waiver
 
@@ -45,7 +45,7 @@ func (p *Policy) Unmatched() error {
 		Advice: "kernels: names files called kernel.yaml, from the root of the repository, such as kernels/**/kernel.yaml"}
 }
 
-// Unanswered says what a question comes to that evidence does not answer.
+// Unanswered is the status of a question that evidence does not answer.
 type Unanswered string
 
 // LeftOpen is the default, and red: the exit status is that of inconclusive.
@@ -212,7 +212,7 @@ func (c checker) advised(p *Policy) error {
 	return nil
 }
 
-// kernels wants patterns below the root, of which one names something.
+// kernels requires patterns below the root, of which one matches something.
 func (c checker) kernels(f *file, _ *Policy) error {
 	named := false
 	for _, p := range f.Kernels {

@@ -32,7 +32,7 @@ type Rule struct {
 	Cases         []string // over names of cases
 	Entries       []string // over names of __global__ functions, each of which is asked about
 	Severity      verdict.Severity
-	OnMissing     Unanswered // what it comes to without evidence
+	OnMissing     Unanswered // its status without evidence
 	OnUndecided   Unanswered // and with evidence that does not decide
 	Preset        string     // that it is from; "" for the policy's own
 	Line          int

@@ -80,7 +80,7 @@ func (c checker) trades(p *Policy) error {
 		key := fmt.Sprintf("rules[%d].replaces", i)
 		at := slices.IndexFunc(p.Rules, func(x Rule) bool { return x.ID == r.Replaces })
 		if at < 0 {
-			return c.bad(key, c.nearRule(p, r.Replaces), "rule %q: there is no rule %q to replace", r.ID, r.Replaces)
+			return c.bad(key, c.nearRule(p, r.Replaces), "rule %q: unknown rule %q: there is nothing to replace", r.ID, r.Replaces)
 		}
 		switch old := p.Rules[at]; {
 		case old.Replaces != "":

@@ -90,7 +90,7 @@ func (c checker) waived(w Waiver, p *Policy, key func(string) string) error {
 		return c.bad(key("rule"), "", "rule %q says that a kernel is correct, which no waiver hides", w.Rule)
 	}
 	if at < 0 {
-		return c.bad(key("rule"), c.nearRule(p, w.Rule), "there is no rule %q to waive", w.Rule)
+		return c.bad(key("rule"), c.nearRule(p, w.Rule), "unknown rule %q: there is nothing to waive", w.Rule)
 	}
 	switch r := p.Rules[at]; {
 	case r.Replaces != "":

@@ -18,7 +18,7 @@ import (
 func (p *Project) Altered(ctx context.Context, name, arch string, flags []string, more string) (*evidence.Record, error) {
 	at := slices.IndexFunc(p.head, func(k *manifest.Kernel) bool { return k.Name == name })
 	if at < 0 {
-		return nil, fmt.Errorf("there is no kernel %q", name)
+		return nil, fmt.Errorf("unknown kernel %q", name)
 	}
 	k := *p.head[at]
 	k.Arch, k.Entries = []string{arch}, nil

@@ -32,7 +32,7 @@ func (p *Project) joiner(base []build.Result) *joiner {
 
 // pair finds the base of a kernel: under its own name and architecture, else
 // under those that it was declared to have had. A kernel that the base has under
-// its own name comes from no other, or one could be deleted behind another's back.
+// its own name comes from no other, or a deleted kernel could hide in the name of another one.
 func (j *joiner) pair(head build.Result) (base *build.Result, was string) {
 	k, at := head.Kernel, slot{head.Kernel.Name, head.Arch}
 	if base := j.bases[at]; base != nil {

@@ -118,7 +118,7 @@ func notAfter(r *evidence.Record, moment time.Time, why string) error {
 	return nil
 }
 
-// named wants raw inputs to be called by tier and content.
+// named requires raw inputs to be called by tier and content.
 func named(r *evidence.Record) error {
 	seen := map[string]bool{}
 	for _, raw := range r.Raw {

@@ -24,7 +24,7 @@ import (
 // Schema names the layout of verdict.json.
 const Schema = "gate/verdict/v1"
 
-// A Status is what a finding, a kernel or a whole run comes to. The zero value
+// A Status is the result of a finding, a kernel or a whole run. The zero value
 // is Inconclusive: a pass is earned.
 type Status int
 

@@ -75,7 +75,7 @@ func trialAmounts(percents []float64) []int {
 	return out
 }
 
-// spaced are the chosen amounts behind the base, and others that fill a process.
+// spaced are the chosen amounts after the base, and others that fill a process.
 func spaced(amounts map[float64]int, tried []int) []int {
 	out := []int{0}
 	for _, n := range slices.Concat(slices.Sorted(maps.Values(amounts)), tried) {

@@ -48,7 +48,7 @@ func runEpochs(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return &usageError{err.Error()}
 	}
 	if *program == "" || *out == "" || *processes < 2 || *epochs < 2 || f.NArg() == 0 {
-		return &usageError{"want -program, -out, at least 2 processes and 2 epochs, and the program's command line behind --"}
+		return &usageError{"want -program, -out, at least 2 processes and 2 epochs, and the program's command line after --"}
 	}
 	file, err := os.OpenFile(*out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -147,7 +147,7 @@ func unchangedTable(all []recording) string {
 			checks[l.Profile]++
 			wall[l.Profile] = append(wall[l.Profile], l.WallSeconds/float64(l.Kernels))
 			for _, o := range l.Outcomes {
-				for _, name := range []string{o.Group, "~"} { // behind every name
+				for _, name := range []string{o.Group, "~"} { // after every name
 					g := group{l.Profile, name}
 					if scores[g] == nil {
 						scores[g] = &score{}

@@ -96,7 +96,7 @@ func nvbenchLegacy(_ [][]float64, base, head []float64) bool {
 	return mean(head)/mean(base)-1 > noise
 }
 
-// nvbenchRobust wants [min, q3] of the head to lie above that of the base by
+// nvbenchRobust requires [min, q3] of the head to lie above that of the base by
 // half a percent. The tool confirms this in clock cycles and says "ambiguous"
 // without them; the recording has none, so the confirmation is granted here.
 func nvbenchRobust(_ [][]float64, base, head []float64) bool {
