@@ -163,7 +163,10 @@ func TestInstallConcurrently(t *testing.T) {
 func TestInstallAfterKill(t *testing.T) {
 	b := newBench(t, pinnedBuild)
 	cmd, said := b.start(t)
-	await(t, "pip", func() bool { return exists(b.python + ".pid") })
+	await(t, "pip", func() bool {
+		text, _ := os.ReadFile(b.python + ".pid")
+		return strings.HasSuffix(string(text), "\n") // the shell makes the file before it writes the number
+	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
