@@ -26,7 +26,7 @@ func (p *Project) unknownBase(head build.Result, base *build.Result) (string, er
 		return "", err
 	}
 	for _, f := range files {
-		if _, ok := leads(p.Root, f, p.compared.Knows); !ok {
+		if !p.holds(f) {
 			return notHeld(f), nil
 		}
 	}
@@ -77,6 +77,14 @@ func (p *Project) unknownInput(name, sum string) (string, error) {
 	}
 	p.unknown[name+" "+sum] = why
 	return why, nil
+}
+
+// holds reports whether git can tell what the base has of a file of the working
+// tree: one that is ignored, lies elsewhere, or is a link to such a file is
+// nobody's but the user's.
+func (p *Project) holds(file string) bool {
+	_, ok := leads(p.Root, file, p.compared.Knows)
+	return ok
 }
 
 func notHeld(file string) string {

@@ -62,7 +62,7 @@ func (p *Project) readPolicy(path, name string) (err error) {
 	}
 	p.judging = p.baseRoot
 	file := filepath.Join(p.baseRoot, filepath.FromSlash(name))
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) || p.baseRoot == p.Root && !p.holds(name) {
 		return inconclusive(desk, "this change introduces the policy: the base %.12s has no %s, and a change is not judged by its own", p.Base.Commit, name)
 	}
 	if p.Policy, err = policy.Read(file, name); err != nil {

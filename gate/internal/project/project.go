@@ -317,6 +317,10 @@ func (p *Project) recorded(file string) bool {
 
 // judges announces, line by line, where what judges differs from the base's.
 func (p *Project) judges(ctx context.Context, repo *git.Repo, base string, changed []string, policyName string) {
+	if !p.holds(policyName) {
+		note := policyName + " is not held by git: a pull request is judged by the base's (commit the file to have it judge)"
+		p.Notes, p.Differs = append(p.Notes, note), append(p.Differs, note)
+	}
 	for _, f := range changed {
 		what := p.judgedBy(f, policyName)
 		if what == "" {
