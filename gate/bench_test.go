@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,48 +33,96 @@ func BenchmarkNothingChanged(b *testing.B) {
 	}
 }
 
-func nothingChanged(b *testing.B, kernels int) {
-	dir, cache := filepath.Join(b.TempDir(), "repo"), b.TempDir()
-	plain := append(os.Environ(), "GATE_CACHE="+cache, "CUDA_HOME="+filepath.Join(lab.dir, "cuda"), "GATE_NVML=off", "GIT_CONFIG_GLOBAL="+os.DevNull)
-	in := func(env []string, name string, args ...string) *os.ProcessState {
-		b.Helper()
-		cmd := exec.Command(name, args...)
-		cmd.Dir, cmd.Env = dir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-		}
-		return cmd.ProcessState
-	}
-	if err := os.CopyFS(dir, os.DirFS("testdata/script/repo")); err != nil {
+// A simulated is a repository of some kernels, committed, on a machine whose GPUs
+// are simulated.
+type simulated struct {
+	*testing.B
+	dir, cache  string
+	plain, gpus []string // environments: without a GPU, and with some
+}
+
+func simulate(b *testing.B, kernels, gpus int) simulated {
+	b.Helper()
+	s := simulated{B: b, dir: filepath.Join(b.TempDir(), "repo"), cache: b.TempDir()}
+	s.plain = append(os.Environ(), "GATE_CACHE="+s.cache, "CUDA_HOME="+filepath.Join(lab.dir, "cuda"), "GATE_NVML=off", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	if err := os.CopyFS(s.dir, os.DirFS("testdata/script/repo")); err != nil {
 		b.Fatal(err)
 	}
 	for i := range kernels - 2 { // and the two of the skeleton
-		name := filepath.Join(dir, "kernels", "toy", fmt.Sprintf("k%04d", i))
-		if err := os.CopyFS(name, os.DirFS(filepath.Join(dir, "kernels", "toy", "scale"))); err != nil {
+		name := filepath.Join(s.dir, "kernels", "toy", fmt.Sprintf("k%04d", i))
+		if err := os.CopyFS(name, os.DirFS(filepath.Join(s.dir, "kernels", "toy", "scale"))); err != nil {
 			b.Fatal(err)
 		}
-		in(plain, "sed", "-i", fmt.Sprintf("s/2 \\* in/%d * in/", i+4), filepath.Join(name, "scale.cu"))
+		s.in(s.plain, "sed", "-i", fmt.Sprintf("s/2 \\* in/%d * in/", i+4), filepath.Join(name, "scale.cu"))
 	}
-	in(plain, "git", "init", "-q", "-b", "main")
-	in(plain, "git", "add", "-A")
-	in(plain, "git", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "start")
+	s.in(s.plain, "git", "init", "-q", "-b", "main")
+	s.in(s.plain, "git", "add", "-A")
+	s.in(s.plain, "git", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "start")
 	ncu := filepath.Join(b.TempDir(), "ncu")
 	if err := becomeFake(ncu); err != nil {
 		b.Fatal(err)
 	}
-	in(append(plain, "FAKE_GPU="+fakeUUID(b.Name()), "FAKE_GPU_NAME=NVIDIA H200", "PATH="+filepath.Dir(ncu)+string(filepath.ListSeparator)+os.Getenv("PATH")), "gate", "check")
+	var uuids []string
+	for i := range gpus {
+		uuids = append(uuids, fakeUUID(fmt.Sprint(b.Name(), i)))
+	}
+	s.gpus = append(slices.Clone(s.plain), "FAKE_GPU="+strings.Join(uuids, ","), "FAKE_GPU_NAME=NVIDIA H200",
+		"PATH="+filepath.Dir(ncu)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return s
+}
+
+func (s simulated) in(env []string, name string, args ...string) *os.ProcessState {
+	s.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = s.dir, env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return cmd.ProcessState
+}
+
+// BenchmarkTwoGPUs is what a second GPU saves where four kernels changed, as the
+// ratio of the wall times with two and with one. Both GPUs are simulated: a
+// process of the measuring program sleeps for a second of FAKE_TOOK, so that the
+// ratio is that of the work which is spread, and not that of a real host.
+func BenchmarkTwoGPUs(b *testing.B) {
+	needCompiler(b)
+	s := simulate(b, 4, 2)
+	for i, k := range []string{"scale", "shift", "k0000", "k0001"} {
+		file := filepath.Join(s.dir, "kernels", "toy", k, strings.Replace(k, "k000"+k[len(k)-1:], "scale", 1)+".cu")
+		s.in(s.plain, "sed", "-i", fmt.Sprintf("s/in\\[i\\]/%d * in[i]/", 11+2*i), file)
+	}
+	slow := append(slices.Clone(s.gpus), "FAKE_TOOK=300ms")
+	s.in(s.plain, "gate", "collect", "--bundle", filepath.Join(b.TempDir(), "built")) // both sides
+	var one, two time.Duration
+	for b.Loop() {
+		for took, args := range map[*time.Duration][]string{&one: {"check", "--gpu", "0"}, &two: {"check"}} {
+			if err := os.RemoveAll(filepath.Join(s.cache, "evidence")); err != nil {
+				b.Fatal(err)
+			}
+			start := time.Now()
+			s.in(slow, "gate", args...)
+			*took += time.Since(start)
+		}
+	}
+	b.ReportMetric(two.Seconds()/one.Seconds(), "two/one")
+}
+
+func nothingChanged(b *testing.B, kernels int) {
+	s := simulate(b, kernels, 1)
+	s.in(s.gpus, "gate", "check")
 	gates := map[string]string{"cpu-ms": "gate"}
 	if *benchBefore != "" {
 		gates["before-cpu-ms"] = *benchBefore
 	}
 	spent, checks := map[string]time.Duration{}, 0
 	for _, gate := range gates {
-		in(plain, gate, "check")
+		s.in(s.plain, gate, "check")
 	}
 	for b.Loop() {
 		checks++
 		for name, gate := range gates {
-			state := in(plain, gate, "check")
+			state := s.in(s.plain, gate, "check")
 			spent[name] += state.UserTime() + state.SystemTime()
 		}
 	}

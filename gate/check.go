@@ -43,7 +43,7 @@ func commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "base", Usage: "compare with the merge-base of this `REVISION`; \"none\" judges limits only"},
 		&cli.StringFlag{Name: "nvcc", Usage: "the compiler's `PATH` (default: $CUDA_HOME, PATH, then gate's own)"},
 		&cli.StringFlag{Name: "store", Usage: "the `FOLDER` or URL of recorded evidence (default: the policy's)"},
-		&cli.StringFlag{Name: "gpu", Usage: "measure on the GPU with this `UUID` or index"},
+		&cli.StringFlag{Name: "gpu", Usage: "measure on the GPU with this `UUID` or index alone (default: all that are free and of one kind)"},
 		&cli.BoolFlag{Name: "no-gpu", Usage: "measure nothing, judge what is recorded"},
 		&cli.BoolFlag{Name: "force", Usage: "time again, unchanged kernels too"},
 		&cli.DurationFlag{Name: "wait", Value: 10 * time.Minute, Usage: "wait for a `DURATION` for a GPU that another run holds"},

@@ -167,27 +167,29 @@ func fakeUUID(script string) string {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// fakeSMI answers as nvidia-smi: about one GPU where $FAKE_GPU is its UUID, and
-// as on a machine without a driver otherwise.
+// fakeSMI answers as nvidia-smi: about the GPUs whose UUIDs are in $FAKE_GPU, and
+// as on a machine without a driver where there are none.
 func fakeSMI(args []string) int {
-	uuid := os.Getenv("FAKE_GPU")
-	if uuid == "" {
+	all := os.Getenv("FAKE_GPU")
+	if all == "" {
 		fmt.Println("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.")
 		return 9
 	}
 	note("nvidia-smi " + strings.Join(args, " "))
-	for _, a := range args {
-		list, ok := strings.CutPrefix(a, "--query-gpu=")
-		if !ok {
-			continue
+	uuids := strings.Split(all, ",")
+	for i, uuid := range uuids {
+		at := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--query-gpu=") })
+		if at < 0 {
+			break
 		}
+		list := strings.TrimPrefix(args[at], "--query-gpu=")
 		powerLimit := "700.00"
 		if os.Getenv("FAKE_DEVICE") == "reset" {
 			powerLimit = "[GPU requires reset]"
 		}
 		values := map[string]string{
-			"index": "0", "uuid": uuid, "name": os.Getenv("FAKE_GPU_NAME"), "driver_version": "580.159.03",
-			"pci.bus_id": "00000000:0F:00.0", "compute_cap": "9.0", "mig.mode.current": "Disabled", "persistence_mode": "Enabled",
+			"index": fmt.Sprint(i), "uuid": uuid, "name": os.Getenv("FAKE_GPU_NAME"), "driver_version": "580.159.03",
+			"pci.bus_id": fmt.Sprintf("00000000:%02X:00.0", 15+i), "compute_cap": "9.0", "mig.mode.current": "Disabled", "persistence_mode": "Enabled",
 			"power.limit": powerLimit, "power.draw": "80.11", "temperature.gpu": "35", "clocks.sm": "345", "clocks.mem": "3201",
 			"clocks.max.sm": "1980", "clocks.max.mem": "3201", "memory.total": "143771", "memory.used": "1", "utilization.gpu": "0",
 			"clocks_event_reasons.active": "0x0000000000000001",
@@ -204,7 +206,7 @@ func fakeSMI(args []string) int {
 		fmt.Println(strings.Join(cells, ", "))
 	}
 	if others := os.Getenv("FAKE_GPU_PROCESS"); others != "" && strings.HasPrefix(args[0], "--query-compute-apps") {
-		fmt.Printf("%s, 4711, %s, 512\n", uuid, others)
+		fmt.Printf("%s, 4711, %s, 512\n", uuids[len(uuids)-1], others)
 	}
 	return 0
 }

@@ -89,6 +89,10 @@ func (s *fakeStream) end(lie bool) {
 // fakeHarness speaks as kernels/harness's program does.
 func fakeHarness(args []string) int {
 	note("harness " + args[0])
+	noteIn(".gpus", fmt.Sprint(os.Getenv("CUDA_VISIBLE_DEVICES"), " ", args))
+	if took, err := time.ParseDuration(os.Getenv("FAKE_TOOK")); err == nil {
+		time.Sleep(took) // what the GPU would take
+	}
 	for _, name := range []string{"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "ACTIONS_ID_TOKEN_REQUEST_URL"} {
 		if os.Getenv(name) != "" {
 			note("the harness sees " + name)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -117,7 +118,7 @@ func TestScripts(t *testing.T) {
 	dir, files := "testdata/script", []string(nil)
 	if testing.Short() { // those in which gate does several things at a time
 		dir = ""
-		for _, name := range []string{"two_checks_at_once", "first_check_measures", "signals", "kernel_hangs_when_timed", "calibrate_quiet", "progress"} {
+		for _, name := range []string{"two_checks_at_once", "first_check_measures", "signals", "kernel_hangs_when_timed", "calibrate_quiet", "progress", "two_gpus"} {
 			files = append(files, filepath.Join("testdata/script", name+".txtar"))
 		}
 	}
@@ -240,18 +241,22 @@ func repo(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// machine pretends that this is a machine with one GPU and Nsight Compute, or
-// without the latter.
+// machine pretends that this is a machine with Nsight Compute and one GPU, or
+// two, or without the former.
 func machine(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
-		ts.Fatalf("usage: machine h200 [without-ncu]")
+		ts.Fatalf("usage: machine h200 [without-ncu] [two]")
 	}
 	if lab.missing != "" {
 		ts.Fatalf("a script with a machine starts with [!nvcc] skip")
 	}
-	ts.Setenv("FAKE_GPU", fakeUUID(ts.Name()))
+	gpus := fakeUUID(ts.Name())
+	if slices.Contains(args, "two") {
+		gpus += "," + fakeUUID(ts.Name()+" 2")
+	}
+	ts.Setenv("FAKE_GPU", gpus)
 	ts.Setenv("FAKE_GPU_NAME", "NVIDIA "+strings.ToUpper(args[0]))
-	if len(args) == 1 {
+	if !slices.Contains(args, "without-ncu") {
 		dir := filepath.Join(ts.Getenv("WORK"), "ncu-bin")
 		ts.Check(becomeFake(filepath.Join(dir, "ncu")))
 		ts.Setenv("PATH", dir+string(filepath.ListSeparator)+ts.Getenv("PATH"))

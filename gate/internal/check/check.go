@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/collect"
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/compare"
@@ -34,7 +36,7 @@ type Options struct {
 	NoGPU    bool                 // judge what is recorded, measure nothing
 	Force    bool                 // time again, unchanged kernels too: what the others measure is exact
 	Tiers    []evidence.Tier      // that are asked for; none: all
-	GPU      string               // UUID or index; "" for the first that the policy asks for
+	GPU      string               // UUID or index, which alone is used; "" for all that are free and that the policy asks for
 	Wait     time.Duration        // how long to wait for a GPU that another run holds
 	Idle     time.Duration        // a harness that is silent for longer hangs
 	Progress func(string)         // one line of what is being done
@@ -75,6 +77,7 @@ type run struct {
 	notes   []string
 	start   time.Time
 	spans   []collect.Span
+	keeping sync.Mutex // of what the workers of several GPUs share
 }
 
 // Run checks and returns the verdict. An error means that there is none: a
@@ -263,7 +266,8 @@ func (r *run) measure(ctx context.Context) error {
 	if r.NoGPU {
 		return r.because("measuring was switched off", nil)
 	}
-	bench, err := collect.Open(ctx, r.counted(r.Bench(r.project, r.shelf)), func(m evidence.Machine) bool { return r.asked.Wants(m, r.ledger) })
+	o := r.counted(r.Bench(r.project, r.shelf))
+	bench, err := collect.Open(ctx, o, func(m evidence.Machine) bool { return r.asked.Wants(m, r.ledger) })
 	var none *collect.NoGPUError
 	if errors.As(err, &none) {
 		return r.because(none.Why, nil) // it judges what is recorded
@@ -275,17 +279,7 @@ func (r *run) measure(ctx context.Context) error {
 	if r.asked, err = r.asked.Move(bench.Machine, r.ledger); err != nil {
 		return err
 	}
-	for err == nil {
-		r.shelf.Load(r.asked.Needs(r.ledger), r.ledger) // another run may have measured meanwhile
-		r.asked = judge.Stop(r.asked, r.ledger)
-		step := r.asked.Next(r.ledger)
-		if step == nil {
-			break
-		}
-		err = bench.Fill(ctx, *step, r.ledger)
-	}
-	r.notes, r.spans = append(r.notes, bench.Notes...), append(r.spans, bench.Spans...)
-	if err != nil {
+	if err := r.fill(ctx, bench, o); err != nil {
 		return r.because(err.Error(), err)
 	}
 	elsewhere := slices.DeleteFunc(r.asked.Lacks(r.ledger), func(k evidence.Key) bool { return k.At.Machine == bench.Machine.Key() })
@@ -296,15 +290,21 @@ func (r *run) measure(ctx context.Context) error {
 // counted says with what is being done how many records have been measured, of
 // those that were missing.
 func (r *run) counted(o collect.Options) collect.Options {
-	keep, say, n, of := o.Keep, o.Progress, 0, 0
+	keep, complete, say, n, of := o.Keep, o.Complete, o.Progress, 0, r.asked.Preview(r.ledger).Measured
 	o.Keep = func(record *evidence.Record, against string, raw map[string][]byte) error {
+		r.keeping.Lock()
+		defer r.keeping.Unlock()
 		n++
 		return keep(record, against, raw)
 	}
+	o.Complete = func(ctx context.Context, a *build.Artifact) error {
+		r.keeping.Lock()
+		defer r.keeping.Unlock()
+		return complete(ctx, a)
+	}
 	o.Progress = func(what string) {
-		if of == 0 {
-			of = n + r.asked.Preview(r.ledger).Measured
-		}
+		r.keeping.Lock()
+		defer r.keeping.Unlock()
 		say(fmt.Sprintf("%d of %d: %s", min(n+1, of), of, what))
 	}
 	if say == nil {

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -29,31 +27,7 @@ func Shards(ctx context.Context, o Options, most int) (Matrix, error) {
 	if err != nil {
 		return Matrix{}, err
 	}
-	type load struct {
-		seconds float64
-		kernels []string
-	}
-	var kernels []load
-	for _, s := range r.asked.Subjects {
-		if slices.ContainsFunc(kernels, func(l load) bool { return l.kernels[0] == s.Name }) {
-			continue
-		}
-		if seconds := r.asked.Only([]string{s.Name}).Preview(r.ledger).GPUSeconds; seconds > 0 {
-			kernels = append(kernels, load{seconds, []string{s.Name}})
-		}
-	}
-	slices.SortStableFunc(kernels, func(a, b load) int { return cmp.Compare(b.seconds, a.seconds) })
-	shards := make([]load, max(1, min(most, len(kernels))))
-	for _, k := range kernels { // the longest first, each to the run that has least
-		least := 0
-		for i := range shards {
-			if shards[i].seconds < shards[least].seconds {
-				least = i
-			}
-		}
-		shards[least].seconds += k.seconds
-		shards[least].kernels = append(shards[least].kernels, k.kernels...)
-	}
+	shards := r.deal(most)
 	m := Matrix{Include: []Part{}}
 	for i, s := range shards {
 		args := append([]string{"--shard", fmt.Sprintf("%d/%d", i+1, len(shards))}, s.kernels...)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -21,7 +22,7 @@ import (
 
 // Options say on what to measure and with what.
 type Options struct {
-	GPU      string        // UUID or index; "" for the first that is wanted
+	GPU      string        // UUID or index; "" for the first that is wanted, and others like it
 	Wait     time.Duration // how long to wait for a GPU that another run holds
 	Idle     time.Duration // a harness that is silent for longer hangs
 	Cache    string
@@ -82,12 +83,55 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
 		return nil, err
 	}
-	if b.program, err = o.Harness.Program(ctx, o.Tools, device.ComputeCapability); err != nil {
+	if err := b.fit(ctx, o); err != nil {
 		b.Close()
 		return nil, err
 	}
+	return b, nil
+}
+
+// Others are more benches, on GPUs that are the same machine as this one's and
+// that nobody uses now, at most so many. All of them share the budget of time on
+// the GPU.
+func (c *Bench) Others(ctx context.Context, o Options, most int) []*Bench {
+	devices, err := gpu.List(ctx)
+	if err != nil {
+		return nil
+	}
+	var out []*Bench
+	for _, d := range devices {
+		if len(out) == most || d.UUID == c.device.UUID || d.Fault() != "" || machineOf(d, o.Tools).Key() != c.Machine.Key() {
+			continue
+		}
+		b := *c
+		b.device, b.Notes, b.Spans = d, nil, nil
+		if len(b.neighbours(ctx)) > 0 {
+			continue
+		}
+		if b.lock, err = gpu.Acquire(ctx, d.UUID, 0); err != nil {
+			continue
+		}
+		out = append(out, &b)
+	}
+	for _, b := range append(out, c) {
+		b.budget.GPUSeconds /= float64(len(out) + 1)
+		if index := b.device.Index; len(out) > 0 && o.Progress != nil {
+			b.progress = func(what string) { o.Progress(fmt.Sprintf("GPU %d: %s", index, what)) }
+		}
+	}
+	return out
+}
+
+// fit builds the harness for the GPU and finds the profiler.
+func (b *Bench) fit(ctx context.Context, o Options) (err error) {
+	if b.program, err = o.Harness.Program(ctx, o.Tools, b.device.ComputeCapability); err != nil {
+		return err
+	}
+	var one sync.Mutex // the benches of several GPUs share the function
 	ops := map[string]string{}
 	b.op = func(op *manifest.Op) (path string, err error) {
+		one.Lock()
+		defer one.Unlock()
 		if ops[op.Name] == "" {
 			ops[op.Name], err = o.Harness.Op(ctx, o.Tools, op)
 		}
@@ -100,13 +144,14 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 		b.ncu, b.profiler = tool.Path, "ncu "+tool.Version
 	}
 	b.foreign(ctx)
-	return b, nil
+	return nil
 }
 
 // Close gives the GPU back.
 func (c *Bench) Close() { c.lock.Release() }
 
-// choose finds the GPU: the one asked for, else the first that is wanted.
+// choose finds the GPU: the one asked for, else the first that is wanted and that
+// nobody measures on, else the first that is wanted.
 func choose(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*gpu.Device, error) {
 	devices, err := gpu.List(ctx)
 	if errors.Is(err, gpu.ErrNoDriver) || errors.Is(err, gpu.ErrNoDevice) {
@@ -116,6 +161,7 @@ func choose(ctx context.Context, o Options, wants func(evidence.Machine) bool) (
 		return nil, err
 	}
 	var have []string
+	var held *gpu.Device
 	for i := range devices {
 		d := &devices[i]
 		have = append(have, d.Name)
@@ -125,7 +171,15 @@ func choose(ctx context.Context, o Options, wants func(evidence.Machine) bool) (
 		if fault := d.Fault(); fault != "" {
 			return nil, fmt.Errorf("%w: %s: %s", errDevice, d.Name, fault)
 		}
-		return d, nil
+		if _, busy, err := gpu.HeldIn(gpu.LockDir, d.UUID); err != nil || !busy {
+			return d, nil
+		}
+		if held == nil {
+			held = d
+		}
+	}
+	if held != nil {
+		return held, nil
 	}
 	if o.GPU != "" {
 		return nil, exit.Usagef("there are "+strings.Join(have, ", "), "no GPU %q of this machine is one that the policy asks for", o.GPU)

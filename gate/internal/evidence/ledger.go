@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -197,3 +198,21 @@ func (r *Record) timed(state CacheState) bool {
 
 // Clone is a ledger that can be changed without changing this one.
 func (l *Ledger) Clone() *Ledger { return &Ledger{entries: maps.Clone(l.entries)} }
+
+// Join takes over what a clone of this ledger has learnt since. What was measured
+// stands over what was found in a store.
+func (l *Ledger) Join(clone *Ledger) {
+	for k, e := range clone.entries {
+		mine := l.entries[k]
+		switch {
+		case e.Record != nil && (mine.Record == nil || e.Source == Measured):
+			l.set(k, e)
+		case mine.Record == nil:
+			e.Tried, e.Unusable = e.Tried || mine.Tried, cmp.Or(e.Unusable, mine.Unusable)
+			l.set(k, e)
+			for _, why := range mine.Why {
+				l.Because(why, k)
+			}
+		}
+	}
+}

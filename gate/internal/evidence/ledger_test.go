@@ -147,3 +147,33 @@ func TestClonesAreIndependent(t *testing.T) {
 		t.Error("the clone of an empty ledger")
 	}
 }
+
+// TestJoin: several workers learn from one ledger on, and what each learnt stays.
+func TestJoin(t *testing.T) {
+	key := func(code string) Key { return Key{Tier: Profile, At: at(code)} }
+	find := func(l *Ledger, code string) Entry { return l.Find(&Need{Key: key(code)}) }
+	all := &Ledger{}
+	all.Because("nothing was recorded", key("neither"), key("first"))
+	first, second := all.Clone(), all.Clone()
+	first.Put(&Record{Tier: Profile, Address: at("first")}, Measured)
+	second.Put(&Record{Tier: Profile, Address: at("first")}, Reused) // read from the store meanwhile
+	second.Put(&Record{Tier: Profile, Address: at("second")}, Reused)
+	first.Because("the device is lost", key("neither"))
+	second.Because("the library is not here", key("neither"))
+	second.Try(key("neither"))
+	for _, order := range [][]*Ledger{{first, second}, {second, first}} {
+		l := all.Clone()
+		for _, clone := range order {
+			l.Join(clone)
+		}
+		if e := find(l, "first"); e.Source != Measured || !e.Tried {
+			t.Errorf("what one measured: %+v", e)
+		}
+		if e := find(l, "second"); e.Record == nil || e.Source != Reused {
+			t.Errorf("what one read: %+v", e)
+		}
+		if e := find(l, "neither"); len(e.Why) != 3 || !e.Tried || e.Record != nil {
+			t.Errorf("what none has: %+v", e)
+		}
+	}
+}

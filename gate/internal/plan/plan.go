@@ -134,9 +134,10 @@ func (p Plan) Tests() compare.Plan { return compare.SequentialPlan().Attempt(p.O
 // Only is the plan of a run that measures the kernels of some names and leaves
 // the others to other runs. What is asked, and the family of its tests, stays.
 func (p Plan) Only(kernels []string) Plan {
+	before := p.only
 	p.only = map[string]bool{}
 	for _, k := range kernels {
-		p.only[k] = true
+		p.only[k] = before == nil || before[k]
 	}
 	return p
 }
