@@ -362,9 +362,9 @@ func forgeries(f *forger) map[string][]byte {
 			delete(k, "host_id")
 			k["why"], k["detail"] = "x", "\x1b[2J"
 		},
-		"an entry left out":       func(k map[string]any) { k["left_out"] = []any{map[string]any{"entry": "@a", "reason": "<!-- x -->"}} },
+		"an entry left out":       func(k map[string]any) { k["left_out"] = []any{"@a <!-- x -->"} },
 		"a line below the ground": func(k map[string]any) { k["line"] = -1 },
-		"left out without reason": func(k map[string]any) { k["left_out"] = []any{map[string]any{"entry": "a", "reason": ""}} },
+		"left out without a name": func(k map[string]any) { k["left_out"] = []any{""} },
 	} {
 		g := f.again()
 		change(g.kernel(0))

@@ -64,8 +64,8 @@ type Kernel struct {
 	Host   string   `json:"host_id,omitempty"`
 	Cases  []string `json:"cases"`
 	Funcs  []Func   `json:"functions,omitempty"` // its __global__ functions
-	Left   []Left   `json:"left_out,omitempty"`
-	Why    string   `json:"why,omitempty"` // why it was not built
+	Left   []string `json:"left_out,omitempty"`  // functions that the base judges and entries: leaves out
+	Why    string   `json:"why,omitempty"`       // why it was not built
 	Detail string   `json:"detail,omitempty"`
 	Blame  bool     `json:"blame,omitempty"`
 }
@@ -74,12 +74,6 @@ type Kernel struct {
 type Func struct {
 	Name  string `json:"name"`
 	Short string `json:"short"`
-}
-
-// A Left is an entry that the base judges and the head leaves out.
-type Left struct {
-	Entry  string `json:"entry"`
-	Reason string `json:"reason"`
 }
 
 // A File is one of the files beside the manifest.

@@ -112,7 +112,7 @@ func (k *Kernel) valid() error {
 		}
 	}
 	for _, l := range k.Left {
-		if l.Entry == "" || l.Reason == "" || len(l.Entry)+len(l.Reason) > 4*mostName || !clean(l.Entry) || !clean(l.Reason) {
+		if l == "" || len(l) > mostText || !clean(l) {
 			return errors.New("an entry that is left out is not printable, or too long")
 		}
 	}

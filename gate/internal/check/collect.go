@@ -60,8 +60,8 @@ func claims(subjects []*plan.Subject) []bundle.Kernel {
 			k.Funcs = append(k.Funcs, bundle.Func{Name: printable.Line(e.Name), Short: printable.Line(e.Short)})
 		}
 		for _, l := range s.Lost {
-			if l.Entry != "" {
-				k.Left = append(k.Left, bundle.Left{Entry: printable.Cut(l.Entry, 400), Reason: printable.Cut(l.Reason, 400)})
+			if l.Cause == plan.LeftOut {
+				k.Left = append(k.Left, printable.Line(l.Entry))
 			}
 		}
 		out = append(out, k)

@@ -131,7 +131,7 @@ func claimed(kernels []bundle.Kernel) []project.Claim {
 			c.Head.Entries = append(c.Head.Entries, policy.Entry{Name: f.Name, Short: f.Short})
 		}
 		for _, l := range k.Left {
-			c.Left = append(c.Left, plan.Loss{Entry: l.Entry, Reason: l.Reason})
+			c.Left = append(c.Left, plan.Loss{Cause: plan.LeftOut, Entry: l})
 		}
 		out = append(out, c)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/project"
 	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -70,7 +71,7 @@ func (r *run) remedy() string {
 	for i := range r.asked.Questions {
 		q := &r.asked.Questions[i]
 		all[q.Kernel] = true
-		open := q.Settled == nil && q.Stopped == "" && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool {
+		open := q.Kind != plan.Settled && q.Stopped == "" && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool {
 			return n.Asked() && n.Tier != evidence.Static && n.Never == "" && r.ledger.Find(n).Record == nil
 		})
 		if open && !slices.Contains(names, q.Kernel) {

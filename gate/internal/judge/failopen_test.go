@@ -316,7 +316,7 @@ func TestLimitsOnlyPassWithoutABase(t *testing.T) {
 // TestWhatTheHeadLeavesOutIsRed: each case and each function by itself.
 func TestWhatTheHeadLeavesOutIsRed(t *testing.T) {
 	f := change(func(k *kernel, _ *kase) {
-		k.lost = []plan.Loss{{Case: "large", Reason: "the case is gone"}, {Reason: "scan is left out"}, {Reason: "sort is left out"}}
+		k.lost = []plan.Loss{{Cause: plan.GoneCase, Case: "large"}, {Cause: plan.LeftOut, Entry: "scan"}, {Cause: plan.LeftOut, Entry: "sort"}}
 	})
 	v := judged(t, parse(t, standard), f)
 	var reasons []string
@@ -325,7 +325,8 @@ func TestWhatTheHeadLeavesOutIsRed(t *testing.T) {
 			reasons = append(reasons, strings.TrimSpace(found.Case+" "+found.Reason))
 		}
 	}
-	if got := strings.Join(reasons, ", "); got != "large the case is gone, scan is left out, sort is left out" || v.ExitCode() != 1 {
+	if got := strings.Join(reasons, ", "); got != "large the base measures this case and the head does not: a case that is gone is red until it is declared, "+
+		"entries: leaves out scan, which the base judges and the sources still hold, entries: leaves out sort, which the base judges and the sources still hold" || v.ExitCode() != 1 {
 		t.Errorf("%s\n%s", got, summaryOf(v))
 	}
 }

@@ -81,8 +81,8 @@ func (j *judge) finding(q *plan.Question) verdict.Finding {
 
 // found answers one question.
 func (j *judge) found(q *plan.Question) verdict.Finding {
-	if q.Settled != nil {
-		return *q.Settled
+	if q.Kind == plan.Settled {
+		return j.settled(q)
 	}
 	f := verdict.Finding{Rule: q.ID.Rule, Case: q.Case, Machine: q.On, Tier: q.Tier, Severity: q.Weight}
 	if q.On == "" {

@@ -26,7 +26,7 @@ func (j *judge) scenes(s *plan.Subject, asked []plan.Question) []scene {
 	for i := range asked {
 		q := &asked[i]
 		at := place{q.Case, orElse(q.On, q.Machine)}
-		if q.Case == "" || q.Settled != nil {
+		if q.Case == "" || q.Kind == plan.Settled {
 			continue
 		}
 		if by[at] == nil {

@@ -22,7 +22,7 @@ func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
 	cloned := false
 	for i := range p.Questions {
 		q := p.Questions[i]
-		if q.Settled != nil || q.Stopped != "" || q.Answered(l) || q.Tier == evidence.Static && q.Kind != plan.Condition {
+		if q.Kind == plan.Settled || q.Stopped != "" || q.Answered(l) || q.Tier == evidence.Static && q.Kind != plan.Condition {
 			continue
 		}
 		switch {

@@ -23,14 +23,10 @@ type asker struct {
 func (a *asker) questions() []Question {
 	s := a.subject
 	if s.State == verdict.Gone {
-		return []Question{a.gone(Loss{Reason: "the base has this kernel and the head does not: a kernel that is gone is red until that is declared", Declared: s.Retired})}
+		return []Question{a.gone(Loss{Cause: GoneKernel, Declared: s.Retired})}
 	}
 	if s.Head.Why != "" {
-		q := a.settled("builds", verdict.Finding{Status: verdict.Inconclusive, Reason: s.Head.Why, Tool: !s.Head.Blame && !s.Head.Absent})
-		if s.Head.Blame {
-			q.Settled.Status = verdict.Fail
-		}
-		return []Question{q}
+		return []Question{a.settled("builds", NotBuilt)}
 	}
 	out := slices.Concat(a.present(), a.correctness())
 	for i := range a.policy.Rules {
@@ -43,8 +39,8 @@ func (a *asker) questions() []Question {
 			out = append(out, a.rule(r)...)
 		}
 	}
-	if !slices.ContainsFunc(out, func(q Question) bool { return q.Settled == nil && q.Kind != Condition }) {
-		out = append(out, a.settled("builds", verdict.Finding{Status: verdict.Inconclusive, Reason: "it builds, and nothing that was asked for judges it"}))
+	if !slices.ContainsFunc(out, func(q Question) bool { return q.Kind != Settled && q.Kind != Condition }) {
+		out = append(out, a.settled("builds", NotJudged))
 	}
 	for i := range out {
 		out[i].Waiver = a.waiver(out[i].ID)
@@ -69,7 +65,7 @@ func (a *asker) correctness() []Question {
 		return nil
 	}
 	if len(s.Cases) == 0 {
-		return []Question{a.settled("correctness", verdict.Finding{Status: verdict.Inconclusive, Reason: "no case was judged"})}
+		return []Question{a.settled("correctness", NoCase)}
 	}
 	var out []Question
 	for _, c := range s.Cases {
@@ -86,29 +82,21 @@ func (a *asker) present() []Question {
 	var out []Question
 	if a.subject.State == verdict.NoBase && !a.options.LimitsOnly {
 		// Limits alone cannot pass it: the base may have had kernels that are gone.
-		out = append(out, a.settled(policy.Present, verdict.Finding{Status: verdict.Inconclusive, Reason: "there is no base: " + a.options.NoBase}))
+		out = append(out, a.settled(policy.Present, NoBase))
 	}
 	for _, loss := range a.subject.Lost {
 		out = append(out, a.gone(loss))
 	}
-	if why := a.subject.NewOp; why != "" {
-		q := a.settled("op", verdict.Finding{Status: verdict.Inconclusive, Reason: why})
-		if a.policy.NewOps == policy.OnlyWarns {
-			q.Settled.Severity = verdict.Warns
-		}
-		out = append(out, q)
+	if a.subject.NewOp != "" {
+		out = append(out, a.settled("op", NewOp))
 	}
 	return out
 }
 
-// gone is the question of what the base has and the head does not: red, and a
-// warning where the change declares it.
+// gone is the question of what the base has and the head does not.
 func (a *asker) gone(l Loss) Question {
-	f := verdict.Finding{Case: l.Case, Entry: l.Entry, Status: verdict.Fail, Reason: l.Reason}
-	if l.Declared != "" {
-		f.Severity, f.Reason = verdict.Warns, "declared: "+l.Declared
-	}
-	q := a.settled(policy.Present, f)
+	q := a.settled(policy.Present, l.Cause)
+	q.Loss, q.Case, q.Entry = &l, l.Case, l.Entry
 	q.Waiver = a.waiver(q.ID)
 	return q
 }
@@ -122,15 +110,10 @@ func (a *asker) question(rule string, kind Kind, name string, r *policy.Rule) Qu
 	return q
 }
 
-// settled is a question with its answer, which is red unless it says otherwise.
-func (a *asker) settled(rule string, f verdict.Finding) Question {
-	q := a.question(rule, Settled, f.Case, nil)
-	q.ID.Entry = f.Entry
-	f.Rule = rule
-	if f.Severity == "" {
-		f.Severity = verdict.Red
-	}
-	q.Settled = &f
+// settled is a question whose answer no evidence can change.
+func (a *asker) settled(rule string, why Cause) Question {
+	q := a.question(rule, Settled, "", nil)
+	q.Cause = why
 	return q
 }
 

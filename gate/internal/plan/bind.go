@@ -147,7 +147,7 @@ func spread(mine []Question, places []place) []Question {
 	var out []Question
 	for from := 0; from < len(mine); {
 		to := from + 1
-		if mine[from].Settled != nil || mine[from].Tier == evidence.Static {
+		if mine[from].Kind == Settled || mine[from].Tier == evidence.Static {
 			out = append(out, mine[from])
 			from = to
 			continue
@@ -188,7 +188,7 @@ func onMachine(n *evidence.Need, key string) *evidence.Need {
 
 // measurable reports whether a machine may measure for a question.
 func (p Plan) measurable(q *Question, m evidence.Machine) bool {
-	return q.Settled == nil && q.Tier != evidence.Static && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Arch)
+	return q.Kind != Settled && q.Tier != evidence.Static && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Arch)
 }
 
 // Wants reports whether something is open that the machine may measure.

@@ -18,7 +18,7 @@ func places(p Plan) string {
 	var out []string
 	seen := map[string]bool{}
 	for _, q := range p.Questions {
-		if q.Settled != nil || q.Tier == evidence.Static {
+		if q.Kind == Settled || q.Tier == evidence.Static {
 			continue
 		}
 		text := fmt.Sprintf("%s %s@%s", q.Kernel, q.Machine, models[q.On])
@@ -64,7 +64,7 @@ func TestBindChoosesMachines(t *testing.T) {
 			t.Errorf("%s: the plan that was bound is changed", c.name)
 		}
 		for _, q := range got.Questions {
-			if (q.Settled != nil || q.Tier == evidence.Static) && (q.On != "" || q.Machine != "") {
+			if (q.Kind == Settled || q.Tier == evidence.Static) && (q.On != "" || q.Machine != "") {
 				t.Errorf("%s: %s is about a machine", c.name, q)
 			}
 		}

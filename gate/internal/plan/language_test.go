@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +121,7 @@ func TestTiersThatAreAskedFor(t *testing.T) {
 		}
 	}
 	p := bound(t, policyOf(t, false, nil, "{id: waves, metric: ncu.waves, max_regression: 10%}"), Options{Tiers: []evidence.Tier{evidence.Static}}, nil, subject("op/k", verdict.Changed, "small"))
-	if q := of(p, "builds"); len(p.Questions) != 1 || len(q) != 1 || q[0].Settled.Status != verdict.Inconclusive {
+	if q := of(p, "builds"); len(p.Questions) != 1 || len(q) != 1 || q[0].Cause != NotJudged {
 		t.Errorf("a kernel that no rule judges: %+v", p.Questions)
 	}
 }
@@ -143,35 +145,28 @@ func TestWhatIsGoneOrNew(t *testing.T) {
 	retired := subject("op/j", verdict.Gone)
 	retired.Retired = "superseded"
 	lost := subject("op/l", verdict.Changed, "small")
-	lost.Lost = []Loss{{Case: "long", Reason: "gone"}, {Entry: "f()", Reason: "gone", Declared: "not called"}}
+	lost.Lost = []Loss{{Cause: GoneCase, Case: "long"}, {Cause: GoneEntry, Entry: "f()", Declared: "not called"}}
 	fresh := subject("op/m", verdict.New, "small")
 	fresh.NewOp = "the base has no op m"
-	find := func(kernel, rule string) []verdict.Finding {
-		var out []verdict.Finding
-		for _, q := range bound(t, p, Options{}, nil, gone, retired, lost, fresh).Questions {
-			if q.Kernel == kernel && q.ID.Rule == rule && q.Settled != nil {
-				out = append(out, *q.Settled)
-			}
+	var got []string
+	for _, q := range bound(t, p, Options{}, nil, gone, retired, lost, fresh).Questions {
+		if q.Kind != Settled {
+			continue
 		}
-		return out
-	}
-	for _, c := range []struct {
-		kernel, rule string
-		at           int
-		status       verdict.Status
-		severity     verdict.Severity
-	}{
-		{"op/k", "present", 0, verdict.Fail, verdict.Red}, {"op/j", "present", 0, verdict.Fail, verdict.Warns},
-		{"op/l", "present", 0, verdict.Fail, verdict.Red}, {"op/l", "present", 1, verdict.Fail, verdict.Warns},
-		{"op/m", "op", 0, verdict.Inconclusive, verdict.Red},
-	} {
-		found := find(c.kernel, c.rule)
-		if len(found) <= c.at || found[c.at].Status != c.status || found[c.at].Severity != c.severity {
-			t.Errorf("%s of %s: %+v", c.rule, c.kernel, found)
+		text := fmt.Sprintf("%s: %s", q, q.Cause)
+		if q.Loss != nil && q.Loss.Declared != "" {
+			text += ", " + q.Loss.Declared
 		}
+		got = append(got, text)
 	}
-	p.NewOps = policy.OnlyWarns
-	if f := find("op/m", "op"); len(f) != 1 || f[0].Severity != verdict.Warns {
-		t.Errorf("new_ops: warn: %+v", f)
+	want := []string{
+		"present (settled) of op/k for sm_90: the kernel is gone",
+		"present (settled) of op/j for sm_90: the kernel is gone, superseded",
+		"present (settled) of op/l for sm_90, case long: a case is gone",
+		"present (settled) of op/l for sm_90, entry f(): a function is gone, not called",
+		"op (settled) of op/m for sm_90: the base does not have the op",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

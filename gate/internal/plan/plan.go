@@ -37,6 +37,24 @@ const (
 	Condition  Kind = "condition"
 )
 
+// A Cause is why no evidence can change the answer to a question.
+type Cause string
+
+// The causes of a loss, which is red, and after them those of other questions.
+const (
+	GoneKernel Cause = "the kernel is gone"
+	GoneCase   Cause = "a case is gone"
+	GoneEntry  Cause = "a function is gone"
+	LeftOut    Cause = "entries: leaves a function out"
+	OtherOp    Cause = "the kernel computes something else"
+
+	NotBuilt  Cause = "the head was not built"
+	NotJudged Cause = "no rule that was asked for judges the kernel"
+	NoCase    Cause = "the kernel has no case"
+	NoBase    Cause = "the base is not known"
+	NewOp     Cause = "the base does not have the op"
+)
+
 // An ID identifies a question. Machine is the policy's name for one.
 type ID struct {
 	Rule    string `json:"rule"`
@@ -57,10 +75,11 @@ type Question struct {
 	Tier    evidence.Tier
 	On      string // the machine's key, once bound; "" while none is known
 	Needs   []*evidence.Need
-	Test    *compare.Test    // of Experiment, History, Ratio and Condition
-	Settled *verdict.Finding // of Settled
-	Stopped string           // why it goes no further
-	Trades  []*policy.Rule   // each of which takes the rule's place where its condition holds
+	Test    *compare.Test  // of Experiment, History, Ratio and Condition
+	Cause   Cause          // of Settled
+	Loss    *Loss          // of Settled, where the head lacks something
+	Stopped string         // why it goes no further
+	Trades  []*policy.Rule // each of which takes the rule's place where its condition holds
 	Waiver  *policy.Waiver
 }
 
@@ -101,7 +120,12 @@ type Case struct {
 // A Loss is a case or an entry that the base judges and the head leaves out, or
 // a computation that became another. Declared says where and why the change
 // retires it, "" where it does not.
-type Loss struct{ Case, Entry, Reason, Declared string }
+type Loss struct {
+	Cause       Cause
+	Case, Entry string
+	Op          string // the base's, of OtherOp
+	Declared    string
+}
 
 // A Subject is one kernel on one architecture, on both sides, as plain data.
 type Subject struct {

@@ -223,13 +223,10 @@ func TestAdviceAsksForNoProcesses(t *testing.T) {
 // TestSettled: what no evidence can change is a question as well, and the only
 // one of a kernel that is gone or does not build.
 func TestSettled(t *testing.T) {
-	broken := func(blame bool) *Subject {
-		s := subject("op/k", verdict.Changed, "small")
-		s.Head = Side{Why: "it does not build", Blame: blame}
-		return s
-	}
+	broken := subject("op/k", verdict.Changed, "small")
+	broken.Head = Side{Why: "it does not build", Blame: true}
 	lost := subject("op/k", verdict.Unchanged, "small")
-	lost.Lost = []Loss{{Case: "large", Reason: "large is gone"}, {Entry: "scan", Reason: "scan is left out"}, {Entry: "sort", Reason: "sort is left out"}}
+	lost.Lost = []Loss{{Cause: GoneCase, Case: "large"}, {Cause: LeftOut, Entry: "scan"}, {Cause: LeftOut, Entry: "sort"}}
 	for _, c := range []struct {
 		name    string
 		subject *Subject
@@ -237,26 +234,21 @@ func TestSettled(t *testing.T) {
 		alone   bool
 		want    string
 	}{
-		{"gone", subject("op/k", verdict.Gone), Options{}, true, "present fail"},
-		{"does not build", broken(true), Options{}, true, "builds fail"},
-		{"the compiler failed", broken(false), Options{}, true, "builds inconclusive tool"},
-		{"no base", subject("op/k", verdict.NoBase, "small"), Options{NoBase: "it is shallow"}, false, "present inconclusive"},
+		{"gone", subject("op/k", verdict.Gone), Options{}, true, "present: the kernel is gone"},
+		{"does not build", broken, Options{}, true, "builds: the head was not built"},
+		{"no base", subject("op/k", verdict.NoBase, "small"), Options{NoBase: "it is shallow"}, false, "present: the base is not known"},
 		{"nobody asked for a base", subject("op/k", verdict.NoBase, "small"), Options{NoBase: "--base none", LimitsOnly: true}, false, ""},
-		{"no case", subject("op/k", verdict.New), Options{}, false, "correctness inconclusive"},
-		{"lost", lost, Options{}, false, "present fail, present fail, present fail"},
+		{"no case", subject("op/k", verdict.New), Options{}, false, "correctness: the kernel has no case"},
+		{"lost", lost, Options{}, false, "present: a case is gone, present: entries: leaves a function out, present: entries: leaves a function out"},
 	} {
 		p := bound(t, policyOf(t, false, nil, rules...), c.options, nil, c.subject)
 		var got []string
 		for _, q := range p.Questions {
-			if (q.Kind == Settled) != (q.Settled != nil) || q.Settled != nil && (len(q.Needs) > 0 || q.Settled.Reason == "" || q.Settled.Severity != verdict.Red) {
+			if (q.Kind == Settled) != (q.Cause != "") || q.Kind == Settled && (len(q.Needs) > 0 || q.Weight != verdict.Red) {
 				t.Errorf("%s: %+v", c.name, q)
 			}
-			if q.Settled != nil {
-				text := q.Settled.Rule + " " + q.Settled.Status.String()
-				if q.Settled.Tool {
-					text += " tool"
-				}
-				got = append(got, text)
+			if q.Kind == Settled {
+				got = append(got, q.ID.Rule+": "+string(q.Cause))
 			}
 		}
 		if strings.Join(got, ", ") != c.want || c.alone != (len(p.Questions) == len(got)) {

@@ -68,7 +68,7 @@ func (p Plan) Preview(l *evidence.Ledger) Preview {
 		q := &p.Questions[i]
 		a := Asked{ID: q.ID, Answer: IsMissing}
 		switch {
-		case q.Settled != nil:
+		case q.Kind == Settled:
 			a.Answer = IsSettled
 		case q.Tier == evidence.Static && q.Answered(l):
 			a.Answer = IsBuilt

@@ -132,7 +132,7 @@ func TestNextIsWhatCanBeMeasured(t *testing.T) {
 			t.Fatalf("the machine is wanted: %v, and measures %+v", wants, next)
 		}
 		for i := range p.Questions {
-			if r.Intn(10) == 0 && p.Questions[i].Settled == nil {
+			if r.Intn(10) == 0 && p.Questions[i].Kind != Settled {
 				p.Questions[i].Stopped = "stopped"
 			}
 		}

@@ -94,7 +94,7 @@ func lost(base, head build.Result, renamed bool) []plan.Loss {
 	k := head.Kernel
 	out := goneCases(base.Kernel, k)
 	if base.Kernel.Op.Name != k.Op.Name {
-		out = append(out, plan.Loss{Reason: fmt.Sprintf("the base computes %s, and the head %s: it is not the kernel that it was", base.Kernel.Op.Name, k.Op.Name)})
+		out = append(out, plan.Loss{Cause: plan.OtherOp, Op: base.Kernel.Op.Name})
 	}
 	if base.Artifact != nil && head.Artifact != nil {
 		out = append(out, goneEntries(base.Artifact, head.Artifact, renamed)...)
@@ -114,7 +114,7 @@ func goneCases(base, head *manifest.Kernel) []plan.Loss {
 	var gone []plan.Loss
 	for _, c := range base.Cases {
 		if !slices.ContainsFunc(head.Cases, func(other manifest.Case) bool { return other.Name == c.Name }) {
-			gone = append(gone, plan.Loss{Case: c.Name, Reason: "the base measures this case and the head does not: a case that is gone is red until that is declared"})
+			gone = append(gone, plan.Loss{Cause: plan.GoneCase, Case: c.Name})
 		}
 	}
 	return gone
@@ -143,9 +143,9 @@ func goneEntries(base, head *build.Artifact, renamed bool) []plan.Loss {
 		name, short := build.Demangle(e), build.Name(e)
 		switch {
 		case left[name]:
-			out = append(out, plan.Loss{Entry: name, Reason: "entries: leaves out " + name + ", which the base judges and the sources still hold"})
+			out = append(out, plan.Loss{Cause: plan.LeftOut, Entry: name})
 		case !kept[name] && !renamed && missing[short] > same[short]:
-			out = append(out, plan.Loss{Entry: name, Reason: "the base judges " + name + " and the head does not have it: a function that is gone is red until that is declared"})
+			out = append(out, plan.Loss{Cause: plan.GoneEntry, Entry: name})
 		}
 	}
 	return out

@@ -170,7 +170,7 @@ func goneFunctions(base *build.Artifact, c Claim) []plan.Loss {
 		short, name := build.Name(e), build.Demangle(e)
 		left := slices.ContainsFunc(c.Left, func(l plan.Loss) bool { return l.Entry == name })
 		if has[short]--; has[short] < 0 && !left {
-			out = append(out, plan.Loss{Entry: name, Reason: "the base judges " + name + " and the bundle does not have it"})
+			out = append(out, plan.Loss{Cause: plan.GoneEntry, Entry: name})
 		}
 	}
 	return out

@@ -110,8 +110,8 @@ var subjectWays = []struct {
 	plant func(*plan.Subject)
 }{
 	{"the kernel is gone", verdict.Fail, func(s *plan.Subject) { s.State = verdict.Gone }},
-	{"a case is gone", verdict.Fail, func(s *plan.Subject) { s.Lost = []plan.Loss{{Case: "planted", Reason: "planted"}} }},
-	{"a __global__ function is gone", verdict.Fail, func(s *plan.Subject) { s.Lost = []plan.Loss{{Entry: "planted", Reason: "planted"}} }},
+	{"a case is gone", verdict.Fail, func(s *plan.Subject) { s.Lost = []plan.Loss{{Cause: plan.GoneCase, Case: "planted"}} }},
+	{"a __global__ function is gone", verdict.Fail, func(s *plan.Subject) { s.Lost = []plan.Loss{{Cause: plan.GoneEntry, Entry: "planted"}} }},
 	{"no case is left", verdict.Inconclusive, func(s *plan.Subject) { s.Cases = nil }},
 	{"it does not build", verdict.Fail, func(s *plan.Subject) { s.Head = plan.Side{Why: "planted", Blame: true} }},
 	{"the compiler failed", verdict.Inconclusive, func(s *plan.Subject) { s.Head = plan.Side{Why: "planted"} }},
