@@ -93,7 +93,7 @@ type Builder struct {
 // New opens the cache, which is made when it is not there.
 func New(tc *toolchain.Toolchain, cache, include string) (*Builder, error) {
 	b := &Builder{Toolchain: tc, Cache: filepath.Join(cache, "build"), Include: include, shared: cache}
-	for _, dir := range []string{"objects", "deps", "systems"} {
+	for _, dir := range []string{"objects", "deps", "systems", "references"} {
 		if err := os.MkdirAll(filepath.Join(b.Cache, dir), 0o755); err != nil {
 			return nil, fmt.Errorf("making the build cache: %w", err)
 		}

@@ -181,13 +181,13 @@ func keyOf(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:24]
 }
 
-// make lets build write a file into a folder of its own and renames it into
-// place with its hash beside it; what is there already, and is what was made, is
-// not built again.
+// make lets build write a file into a folder of its own and publishes it with
+// its hash; what is there already, and is what was made, is not built again. Of
+// two processes that build at once the second keeps what the first published: a
+// confined program may reach the very file that lay there when it was started.
 func (h *Harness) make(name string, build func(out string) error) (string, error) {
-	path := filepath.Join(h.cache, name)
-	want, err := os.ReadFile(path + ".sha256")
-	if sum, hashErr := disk.SHA256(path); err == nil && hashErr == nil && sum == string(want) {
+	path := filepath.Join(h.cache, name, name)
+	if made(path) {
 		return path, nil
 	}
 	tmp, err := disk.TempDir(h.shared, "harness")
@@ -199,14 +199,32 @@ func (h *Harness) make(name string, build func(out string) error) (string, error
 	if err := build(out); err != nil {
 		return "", err
 	}
-	sum, err := disk.SHA256(out)
-	if err == nil {
-		err = errors.Join(os.Rename(out, path), disk.WriteFile(path+".sha256", []byte(sum)))
-	}
-	if err != nil {
+	if err := publishMade(out, path); err != nil {
 		return "", fmt.Errorf("building the harness: %w", err)
 	}
 	return path, nil
+}
+
+// made reports whether a file is there as it was made.
+func made(path string) bool {
+	want, err := os.ReadFile(path + ".sha256")
+	sum, hashErr := disk.SHA256(path)
+	return err == nil && hashErr == nil && sum == string(want)
+}
+
+// publishMade publishes a file of a temporary folder under a path, in a folder
+// of its own with its hash.
+func publishMade(out, path string) error {
+	sum, err := disk.SHA256(out)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(filepath.Dir(out), "made")
+	file := filepath.Join(dir, filepath.Base(path))
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Rename(out, file), os.WriteFile(file+".sha256", []byte(sum), 0o644)); err != nil {
+		return err
+	}
+	return disk.PublishFolder(dir, filepath.Dir(path), func() bool { return made(path) })
 }
 
 func (h *Harness) compile(ctx context.Context, tc *toolchain.Toolchain, compiler, tmp string, args []string, read ...string) error {

@@ -171,7 +171,7 @@ func TestHarnessIDFollowsWhatJudges(t *testing.T) {
 }
 
 func TestMakeBuildsOnce(t *testing.T) {
-	h := &Harness{cache: t.TempDir()}
+	h := &Harness{cache: t.TempDir(), shared: t.TempDir()}
 	runs := 0
 	build := func(out string) error { runs++; return os.WriteFile(out, []byte("x"), 0o755) }
 	for range 2 {
@@ -190,10 +190,30 @@ func TestMakeBuildsOnce(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(h.cache, "other*")); len(left) != 0 {
 		t.Errorf("a build that failed left something: %v", left)
 	}
-	if err := os.WriteFile(filepath.Join(h.cache, "tool"), []byte("damaged"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(h.cache, "tool", "tool"), []byte("damaged"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if path, err := h.make("tool", build); err != nil || runs != 2 {
 		t.Errorf("damaged: %s, %v, built %d times", path, err, runs)
+	}
+}
+
+// Who built at the same time keeps the file that the first one published and
+// may run already: what confines a program is bound to that file, not its name.
+func TestMakeReplacesNothing(t *testing.T) {
+	h := &Harness{cache: t.TempDir(), shared: t.TempDir()}
+	var first os.FileInfo
+	path, err := h.make("tool", func(out string) error {
+		path, err := h.make("tool", func(out string) error { return os.WriteFile(out, []byte("x"), 0o755) })
+		if err == nil {
+			first, err = os.Stat(path)
+		}
+		return errors.Join(err, os.WriteFile(out, []byte("another build of the same"), 0o755))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(first, now) {
+		t.Errorf("the file was replaced, %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -81,12 +80,12 @@ func (b *Builder) Complete(ctx context.Context, a *Artifact) error {
 		return err
 	}
 	name := "reference-" + keyOf(a.Identity.Code, a.Identity.Host, filepath.Base(b.Include), b.programs, fmt.Sprintf("%q", have)) + ".so"
-	path := filepath.Join(b.Cache, name)
-	if _, err := os.Stat(path); err != nil {
+	path := filepath.Join(b.Cache, "references", name, name)
+	if !made(path) {
 		if err := b.link(ctx, a.Of, have, tmp, filepath.Join(tmp, name)); err != nil {
 			return err
 		}
-		if err := os.Rename(filepath.Join(tmp, name), path); err != nil {
+		if err := publishMade(filepath.Join(tmp, name), path); err != nil {
 			return fmt.Errorf("building %s: %w", a.Of.Name, err)
 		}
 	}
