@@ -30,7 +30,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action:                    rootAction,
 		Commands: []*cli.Command{
-			checkCommand(), planCommand(), collectCommand(), judgeCommand(), publishCommand(), initCommand(), baselineCommand(), selftestCommand(), calibrateCommand(),
+			checkCommand(), planCommand(), collectCommand(), judgeCommand(), publishCommand(), initCommand(), baselineCommand(), diffCommand(), selftestCommand(), calibrateCommand(),
 			reportCommand(), doctorCommand(), toolchainCommand(),
 			schemaCommand(), cacheCommand(), completionCommand(), helpCommand(),
 		},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -41,6 +42,15 @@ func baselineCommand() *cli.Command {
 					formatFlag(report.Listings),
 				},
 				Action: listBaseline,
+			},
+			{
+				Name:      "show",
+				Usage:     "show records whole: figures, where they come from, age, and whether they are evidence",
+				ArgsUsage: "KERNEL[:CASE[:TIER]]|FILE",
+				Description: "KERNEL is the name that a record was made under. Reads the policy's store (or --store) and this user's\n" +
+					"cache, and audits each record as a check does; one that is refused is exit status 4.",
+				Flags:  recordFlags(),
+				Action: showBaseline,
 			},
 			{
 				Name:        "prune",
@@ -134,6 +144,43 @@ func openStore(c *cli.Context) (*store.Store, error) {
 		fmt.Fprintf(c.App.ErrWriter, "gate: %s\n", printable.Line(n))
 	}
 	return s, err
+}
+
+// recordFlags are those of commands that look at records.
+func recordFlags() []cli.Flag {
+	flags := slices.DeleteFunc(commonFlags(), func(f cli.Flag) bool { return !slices.Contains([]string{"policy", "store"}, f.Names()[0]) })
+	return append(flags, formatFlag(report.Listings))
+}
+
+func showBaseline(c *cli.Context) error {
+	if c.NArg() != 1 {
+		return exit.Usagef("gate baseline list lists what is recorded", "baseline show takes one kernel, or the file of one record")
+	}
+	o, err := looking(c)
+	if err != nil {
+		return err
+	}
+	found, err := check.Show(c.Context, o, c.Args().First())
+	if err != nil {
+		return err
+	}
+	if err := report.WriteShown(c.App.Writer, found[0], time.Now(), c.String("format")); err != nil {
+		return err
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(found[0]), func(f store.Found) bool { return f.Refused == nil })); n > 0 {
+		return &exit.Error{Status: exit.Inconclusive, Err: fmt.Errorf("%d of %d records are refused: they are no evidence", n, len(found[0]))}
+	}
+	return nil
+}
+
+// looking are the options of a command that looks at records, and whose
+// arguments name no kernel to be built.
+func looking(c *cli.Context) (check.Options, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return check.Options{}, err
+	}
+	return check.Options{Options: project.Options{Dir: dir, Policy: c.String("policy"), Store: c.String("store"), Env: environment}}, nil
 }
 
 func listBaseline(c *cli.Context) error {

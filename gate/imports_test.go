@@ -25,6 +25,7 @@ var order = [][]string{
 	{"policy"},
 	{"schema"},
 	{"store"},
+	{"diff"},
 	{"build"},
 	{"bundle"},
 	{"plan"},

@@ -87,6 +87,12 @@ func Open(ctx context.Context, o Options) (*Project, error) {
 	return p, p.tools(ctx)
 }
 
+// Look reads the working tree without the tools to build it.
+func Look(ctx context.Context, o Options) (*Project, error) {
+	p := &Project{options: o}
+	return p, p.read(ctx)
+}
+
 func (p *Project) tools(ctx context.Context) (err error) {
 	o := p.options
 	if p.Tools, err = toolchain.Find(ctx, toolchain.Options{NVCC: o.NVCC, Env: o.Env, CacheDir: o.Cache}); err != nil {
