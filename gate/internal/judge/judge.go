@@ -5,6 +5,7 @@ package judge
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -59,6 +60,7 @@ func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVer
 	for i := range asked {
 		k.Findings = append(k.Findings, j.finding(&asked[i]))
 	}
+	nameFastest(asked, k.Findings)
 	if s.Head.Why != "" {
 		k.Detail = s.Head.Detail
 	} else if s.State != verdict.Gone {
@@ -211,7 +213,7 @@ func notRecorded(q *plan.Question, n *evidence.Need) string {
 	case n.At.Machine == "":
 		return "no evidence of this code is recorded"
 	case q.Kind == plan.Ratio && n.Compares():
-		return fmt.Sprintf("it was never timed beside %s on %s", q.Rule.Reference(q.Kernel), n.At.Machine)
+		return fmt.Sprintf("it was never timed beside %s on %s", q.Reference, n.At.Machine)
 	case n.Compares():
 		return "head and base were never timed against each other on " + n.At.Machine
 	}
@@ -220,8 +222,8 @@ func notRecorded(q *plan.Question, n *evidence.Need) string {
 
 func (j *judge) accepts(q *plan.Question) string {
 	r := q.Rule
-	if r.RelativeTo != "" {
-		return "limit " + r.Limit.Text + " of " + r.RelativeTo
+	if q.Kind == plan.Ratio {
+		return "limit " + r.Limit.Text + " of " + strings.TrimPrefix(q.Reference, path.Dir(q.Kernel)+"/")
 	}
 	switch {
 	case q.Kind == plan.Condition && r.MinImprovement.Set:

@@ -257,7 +257,7 @@ var budgets = map[string]string{"wall": "latency.budget", "gpu": "latency.gpu_bu
 
 // ratio judges a limit on the ratio to a reference's time.
 func (j *judge) ratio(q *plan.Question, f verdict.Finding) verdict.Finding {
-	f.RelativeTo = q.Rule.Reference(q.Kernel)
+	f.RelativeTo = q.Reference
 	first, n := q.Need(evidence.First, evidence.Correctness), pairOf(q)
 	correct, e := j.ledger.Find(first), j.ledger.Find(n)
 	status, why := correctness(correct.Record)
@@ -277,6 +277,29 @@ func (j *judge) ratio(q *plan.Question, f verdict.Finding) verdict.Finding {
 	}
 	f.Reason = orElse(f.Reason, "not measured")
 	return f
+}
+
+// nameFastest says of a rule with several references which of them is the
+// fastest, and counts: the others are slower, and hold where it does.
+func nameFastest(asked []plan.Question, findings []verdict.Finding) {
+	of, least := map[plan.ID]int{}, map[plan.ID]int{}
+	for i, q := range asked {
+		if q.Kind != plan.Ratio || len(q.Rule.References(q.Kernel)) < 2 {
+			continue
+		}
+		q.Reference = "" // the question of the whole list
+		of[q.ID]++
+		base := findings[i].Base
+		if base == nil || !base.Known() {
+			continue
+		}
+		if at, known := least[q.ID]; !known || base.Number < findings[at].Base.Number {
+			least[q.ID] = i
+		}
+	}
+	for id, i := range least {
+		findings[i].Reason += fmt.Sprintf("; the fastest of %d references", of[id])
+	}
 }
 
 // history judges a time by stored sessions of the base's code.

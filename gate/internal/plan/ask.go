@@ -141,10 +141,13 @@ func (a *asker) rule(r *policy.Rule) []Question {
 // about asks a rule of the static tier (the zero Case), of one __global__
 // function, or of one case: a question for its limit, and one for its comparison.
 func (a *asker) about(r *policy.Rule, c Case, e *policy.Entry) []Question {
-	if r.RelativeTo != "" {
-		return []Question{a.ratio(r, c)}
-	}
 	var out []Question
+	for _, reference := range r.References(a.subject.Name) {
+		out = append(out, a.ratio(r, c, reference))
+	}
+	if r.Beside() {
+		return out
+	}
 	if r.Limit.Set {
 		out = append(out, a.one(r, a.limit(r), c, e))
 	}
@@ -249,10 +252,13 @@ func timed(n *evidence.Need, r *policy.Rule) *evidence.Need {
 }
 
 // ratio asks a rule on the ratio to a reference's time. It holds whatever the
-// base is: a new kernel is held against its reference too.
-func (a *asker) ratio(r *policy.Rule, c Case) Question {
+// base is: a new kernel is held against its reference too. A limit holds beside
+// the fastest of several references where it holds beside each, so each is asked
+// about, and one that is missing leaves the rule open.
+func (a *asker) ratio(r *policy.Rule, c Case, reference string) Question {
 	q := a.question(r.ID, Ratio, c.Name, r)
-	ref := a.subject.References[r.Reference(a.subject.Name)]
+	q.Reference = reference
+	ref := a.subject.References[reference]
 	first := a.record(evidence.Correctness, ref, c, evidence.First)
 	q.Needs = a.needs(first, timed(a.pair(ref, c, evidence.Answers), r), timed(a.record(evidence.Latency, a.subject.Head, c, evidence.Shown), r))
 	q.Test = &compare.Test{CacheState: r.Metric.CacheState, Summary: r.Metric.Summary, Bound: r.Bound}

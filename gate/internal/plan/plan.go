@@ -55,15 +55,17 @@ const (
 	NewOp     Cause = "the base does not have the op"
 )
 
-// An ID identifies a question. Machine is the policy's name for one.
+// An ID identifies a question. Machine is the policy's name for one, Reference
+// the kernel that a Ratio is about.
 type ID struct {
-	Rule    string `json:"rule"`
-	Kind    Kind   `json:"kind"`
-	Kernel  string `json:"kernel"`
-	Arch    string `json:"arch,omitempty"`
-	Entry   string `json:"entry,omitempty"`
-	Case    string `json:"case,omitempty"`
-	Machine string `json:"machine,omitempty"`
+	Rule      string `json:"rule"`
+	Kind      Kind   `json:"kind"`
+	Kernel    string `json:"kernel"`
+	Arch      string `json:"arch,omitempty"`
+	Entry     string `json:"entry,omitempty"`
+	Case      string `json:"case,omitempty"`
+	Machine   string `json:"machine,omitempty"`
+	Reference string `json:"reference,omitempty"`
 }
 
 // A Question is what one rule asks of one kernel, case and machine.
@@ -304,7 +306,7 @@ func (p Plan) Lacks(l *evidence.Ledger) []evidence.Key {
 
 func (id ID) String() string {
 	text := fmt.Sprintf("%s (%s) of %s", id.Rule, id.Kind, id.Kernel)
-	for _, part := range []struct{ before, what string }{{" for ", id.Arch}, {", entry ", id.Entry}, {", case ", id.Case}, {" on ", id.Machine}} {
+	for _, part := range []struct{ before, what string }{{" for ", id.Arch}, {", entry ", id.Entry}, {", case ", id.Case}, {", beside ", id.Reference}, {" on ", id.Machine}} {
 		if part.what != "" {
 			text += part.before + part.what
 		}

@@ -120,7 +120,7 @@ func (q *Question) reference(n *evidence.Need) string {
 	if q.Kind != Ratio || !n.Compares() && n.Use != evidence.First {
 		return ""
 	}
-	return q.Rule.Reference(q.Kernel)
+	return q.Reference
 }
 
 // Calibrations are the tasks of timing every case against itself on a machine.

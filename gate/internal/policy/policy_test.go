@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,10 +84,18 @@ func TestParseTimes(t *testing.T) {
 	}
 	p = parse(t, withRule(`id: r, metric: latency.cold_mean, relative_to: sdpa, limit: 50%, kernels: ["a/*"]`))
 	r := p.Rules[0]
-	if p.Stored || p.GPUBudget != 0 || r.RelativeTo != "sdpa" || r.Limit.Number != 0.5 {
+	if p.Stored || p.GPUBudget != 0 || !slices.Equal(r.RelativeTo, []string{"sdpa"}) || r.Limit.Number != 0.5 {
 		t.Errorf("%+v, %+v", p, r)
 	}
-	if r.Reference("a/b") != "a/sdpa" || (Rule{RelativeTo: "x/y"}).Reference("a/b") != "x/y" || (Rule{}).Reference("a/b") != "" {
+	for _, c := range []struct{ written, want []string }{
+		{[]string{"sdpa"}, []string{"a/sdpa"}}, {[]string{"x/y"}, []string{"x/y"}}, {nil, nil},
+		{[]string{"sdpa", "x/y"}, []string{"a/sdpa", "x/y"}}, {[]string{"sdpa", "a/sdpa", "b"}, []string{"a/sdpa"}},
+	} {
+		if got := (Rule{RelativeTo: c.written}).References("a/b"); !slices.Equal(got, c.want) {
+			t.Errorf("the references of a/b by %q are %q", c.written, got)
+		}
+	}
+	if (Rule{RelativeTo: []string{"b"}}).Matches("a/b") || !(Rule{RelativeTo: []string{"b", "c"}}).Matches("a/b") {
 		t.Error("the reference is another")
 	}
 	if r.Matches("a/sdpa") || !r.Matches("a/b") {
@@ -222,6 +231,9 @@ var refusals = []struct{ name, text, want, hint string }{
 	{"relative in ns", withRule(latencyRule + "relative_to: ref, limit: 5us"), `:6: rule "t": a limit of 5us is not a share of the reference's time`, "limit: 0.5"},
 	{"relative to 0", withRule(latencyRule + "relative_to: ref, limit: 0"), `:6: rule "t": a ratio to a reference must be above 0 and at most 100, got 0`, ""},
 	{"relative to nobody", withRule(latencyRule + `relative_to: "../ref", limit: 1`), `:6: rule "t": "../ref" is not the name of a kernel`, ""},
+	{"relative to an empty list", withRule(latencyRule + `relative_to: [], limit: 1`), `:6: rule "t": relative_to names no kernel`, "relative_to: [sdpa_cudnn, sdpa_flash]"},
+	{"relative to one twice", withRule(latencyRule + `relative_to: [a, b, a], limit: 1`), `:6: rule "t": relative_to names "a" twice`, ""},
+	{"relative to nobody in a list", withRule(latencyRule + `relative_to: [a, ""], limit: 1`), `:6: rule "t": "" is not the name of a kernel`, ""},
 	{"relative occupancy", withRule("id: t, metric: ncu.achieved_occupancy, relative_to: ref, limit: 1"), `:6: rule "t": ncu.achieved_occupancy is not measured beside a reference`, "latency.typical, latency.mean and their cold forms are"},
 	{"relative tail", withRule("id: t, metric: latency.p99, relative_to: ref, limit: 1"), `:6: rule "t": latency.p99 is not measured beside a reference`, "latency.typical, latency.mean and their cold forms are"},
 	{"red tail", withRule("id: t, metric: latency.p99, max_regression: 2%, severity: fail"), `:6: rule "t": latency.p99 is advice and never red`, "latency.mean sees a tail and can be red"},

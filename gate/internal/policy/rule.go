@@ -17,12 +17,12 @@ import (
 )
 
 // A Rule is one line of a policy: a metric and what is accepted of it. With
-// RelativeTo the limit is a share of that kernel's time in the same run. With
-// Limit and MaxRegression it asks two questions.
+// RelativeTo the limit is a share of the time of those kernels in the same run,
+// of each: the fastest counts. With Limit and MaxRegression it asks two questions.
 type Rule struct {
 	ID            string
 	Metric        metric.Metric
-	RelativeTo    string
+	RelativeTo    []string
 	Limit         Amount
 	MaxRegression Amount
 	Floor         Amount
@@ -50,7 +50,7 @@ type Rule struct {
 type rule struct {
 	ID            string   `yaml:"id"`
 	Metric        string   `yaml:"metric"`
-	RelativeTo    string   `yaml:"relative_to"`
+	RelativeTo    texts    `yaml:"relative_to"`
 	Limit         Amount   `yaml:"limit"`
 	MaxRegression Amount   `yaml:"max_regression"`
 	Floor         Amount   `yaml:"floor"`
@@ -125,7 +125,7 @@ func (c checker) severity(in rule, r *Rule, key func(string) string) error {
 		return c.bad(key("severity"), "fail, warn or info", "rule %q: severity cannot be %q", r.ID, in.Severity)
 	case r.Metric.Advice && in.Severity != "" && r.Severity != verdict.Info:
 		return c.bad(key("severity"), "latency.mean sees a tail and can be red", "rule %q: %s is advice and never red", r.ID, r.Metric.Name)
-	case r.Severity == verdict.Info && r.RelativeTo != "":
+	case r.Severity == verdict.Info && r.Beside():
 		return c.bad(key("severity"), "warn is shown as well", "rule %q: a ratio is measured for a rule that has a say, and one of severity info has none", r.ID)
 	}
 	if r.Metric.Advice {
@@ -220,7 +220,7 @@ func (c checker) time(r *Rule, profile compare.Limits, i int) (err error) {
 	key := fmt.Sprintf("rules[%d].limit", i)
 	r.Bound = compare.Bound{Limits: profile, FloorNS: r.Floor.Number}
 	switch {
-	case r.RelativeTo != "":
+	case r.Beside():
 		r.Bound.Limits, err = compare.ReferenceLimits(r.Limit.Number)
 	case r.Limit.Set && r.Limit.Number == 0:
 		err = fmt.Errorf("no time lies below a limit of %s", r.Limit.Text)
@@ -240,7 +240,7 @@ func (c checker) time(r *Rule, profile compare.Limits, i int) (err error) {
 // amounts checks that what a rule accepts can be compared with its metric.
 func (c checker) amounts(r Rule, key func(string) string) error {
 	m := r.Metric
-	if r.RelativeTo != "" {
+	if r.RelativeTo != nil {
 		return c.relative(r, key)
 	}
 	if !r.Limit.Set && !r.Compares() {
@@ -292,8 +292,16 @@ func (c checker) relative(r Rule, key func(string) string) error {
 		return c.bad(key("relative_to"), "limit: 0.5", "rule %q: relative_to goes with limit, a share of the reference's time", r.ID)
 	case r.Limit.Unit != "" && r.Limit.Unit != "%":
 		return c.bad(key("limit"), "limit: 0.5", "rule %q: a limit of %s is not a share of the reference's time", r.ID, r.Limit.Text)
-	case !kernelPattern.MatchString(r.RelativeTo):
-		return c.bad(key("relative_to"), "", "rule %q: %q is not the name of a kernel", r.ID, r.RelativeTo)
+	case !r.Beside():
+		return c.bad(key("relative_to"), "relative_to: [sdpa_cudnn, sdpa_flash]", "rule %q: relative_to names no kernel", r.ID)
+	}
+	for i, name := range r.RelativeTo {
+		switch {
+		case !kernelPattern.MatchString(name):
+			return c.bad(key("relative_to"), "", "rule %q: %q is not the name of a kernel", r.ID, name)
+		case slices.Contains(r.RelativeTo[:i], name):
+			return c.bad(key("relative_to"), "", "rule %q: relative_to names %q twice", r.ID, name)
+		}
 	}
 	return nil
 }
@@ -319,19 +327,29 @@ func (r Rule) Compares() bool {
 	return r.MaxRegression.Set || r.Metric.Time() && !r.Limit.Set
 }
 
-// Reference is the kernel that a rule with relative_to compares a kernel with: a
-// name without a folder means one beside it. "" without relative_to.
-func (r Rule) Reference(kernel string) string {
-	if r.RelativeTo == "" || strings.Contains(r.RelativeTo, "/") {
-		return r.RelativeTo
+// Beside reports whether the rule holds a time against that of other kernels.
+func (r Rule) Beside() bool { return len(r.RelativeTo) > 0 }
+
+// References are the kernels that a rule with relative_to compares a kernel with,
+// each once and never the kernel itself: a name without a folder means one beside
+// it.
+func (r Rule) References(kernel string) []string {
+	var out []string
+	for _, name := range r.RelativeTo {
+		if !strings.Contains(name, "/") {
+			name = path.Join(path.Dir(kernel), name)
+		}
+		if name != kernel && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
 	}
-	return path.Join(path.Dir(kernel), r.RelativeTo)
+	return out
 }
 
-// Matches reports whether the rule applies to a kernel. A kernel is not its own
-// reference.
+// Matches reports whether the rule applies to a kernel. One that is the only
+// reference of the rule is not compared with itself.
 func (r Rule) Matches(kernel string) bool {
-	if r.RelativeTo != "" && r.Reference(kernel) == kernel {
+	if r.Beside() && len(r.References(kernel)) == 0 {
 		return false
 	}
 	return selects(r.Kernels, named(kernel))

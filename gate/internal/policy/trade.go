@@ -27,7 +27,7 @@ func (c checker) trade(in rule, r *Rule, at string) error {
 	if in.Replaces == "" || in.When == nil {
 		return c.bad(at, "replaces: spills, when: {metric: latency.typical, min_improvement: 3%}", "rule %q: replaces and when go together", r.ID)
 	}
-	if in.Severity != "" || r.Gain.Set || len(r.Entries) > 0 || r.RelativeTo != "" || in.OnMissing+in.OnUndecided != "" {
+	if in.Severity != "" || r.Gain.Set || len(r.Entries) > 0 || r.RelativeTo != nil || in.OnMissing+in.OnUndecided != "" {
 		return c.bad(at, "", "rule %q: a trade has the severity, the entries and the rest of the rule that it replaces", r.ID)
 	}
 	m, err := c.metric(in.When.Metric, key("when.metric"), r.ID)

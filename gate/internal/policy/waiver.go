@@ -99,11 +99,11 @@ func (c checker) waived(w Waiver, p *Policy, key func(string) string) error {
 		return c.bad(key("kernel"), "", "rule %q is not about %s, so there is nothing to waive", r.ID, w.Kernel)
 	case !w.Ceiling.Set:
 		return c.bad(key("ceiling"), "ceiling: 168", "the waiver of rule %q needs a ceiling: the worst %s that is accepted", r.ID, r.Metric.Name)
-	case r.RelativeTo != "" && w.Ceiling.Unit != "" && w.Ceiling.Unit != "%":
+	case r.Beside() && w.Ceiling.Unit != "" && w.Ceiling.Unit != "%":
 		return c.bad(key("ceiling"), "", "a ceiling of %s is not a share of the reference's time", w.Ceiling.Text)
-	case r.RelativeTo == "" && w.Ceiling.Unit != "%" && !sameUnit(w.Ceiling, r.Metric):
+	case !r.Beside() && w.Ceiling.Unit != "%" && !sameUnit(w.Ceiling, r.Metric):
 		return c.bad(key("ceiling"), "", "a ceiling of %s does not fit %s, which is in %s", w.Ceiling.Text, r.Metric.Name, metric.UnitName(r.Metric.Unit))
-	case w.Ceiling.Unit == "%" && r.RelativeTo == "" && r.Metric.Unit != "%" && !r.Compares():
+	case w.Ceiling.Unit == "%" && !r.Beside() && r.Metric.Unit != "%" && !r.Compares():
 		return c.bad(key("ceiling"), "", "a ceiling of %s is a share of the base's, and rule %q does not compare with the base", w.Ceiling.Text, r.ID)
 	}
 	return nil

@@ -157,7 +157,7 @@ func (p *Project) read(ctx context.Context) error {
 func (p *Project) limitsOnly() []string {
 	var compare []string
 	for _, r := range p.Policy.Rules {
-		if r.Compares() && r.RelativeTo == "" {
+		if r.Compares() && !r.Beside() {
 			compare = append(compare, r.ID)
 		}
 	}

@@ -22,17 +22,19 @@ func (p *Project) findReferences(set *manifest.Set) error {
 	p.references = map[string]*manifest.Kernel{}
 	for _, r := range p.Policy.Rules {
 		for _, k := range p.head {
-			if r.RelativeTo == "" || !r.Matches(k.Name) {
+			if !r.Matches(k.Name) {
 				continue
 			}
-			ref, err := set.Named(r.Reference(k.Name))
-			if err == nil {
-				err = compatible(ref, k)
+			for _, name := range r.References(k.Name) {
+				ref, err := set.Named(name)
+				if err == nil {
+					err = compatible(ref, k)
+				}
+				if err != nil {
+					return p.badReference(r, err)
+				}
+				p.references[ref.Name] = ref
 			}
-			if err != nil {
-				return p.badReference(r, err)
-			}
-			p.references[ref.Name] = ref
 		}
 	}
 	return nil
@@ -109,22 +111,27 @@ func (p *Project) unbuilt() []*manifest.Kernel {
 func (p *Project) referencesOf(s *plan.Subject, built map[slot]build.Result) map[string]plan.Side {
 	out := map[string]plan.Side{}
 	for _, r := range p.Policy.Rules {
-		name := r.Reference(s.Name)
-		if name == "" || !r.Matches(s.Name) {
+		if !r.Matches(s.Name) {
 			continue
 		}
-		at := slot{name, archBeside(p.references[name], s.Arch)}
-		result, ok := built[at]
-		if !ok {
-			out[name] = plan.Side{Why: fmt.Sprintf("the reference %s is not built for %s", name, s.Arch)}
-			continue
-		}
-		out[name] = side(result)
-		if why := out[name].Why; why != "" {
-			out[name] = plan.Side{Why: fmt.Sprintf("the reference %s does not build: %s", name, why)}
+		for _, name := range r.References(s.Name) {
+			out[name] = p.reference(name, s.Arch, built)
 		}
 	}
 	return out
+}
+
+// reference is a reference as it is built to run beside an architecture.
+func (p *Project) reference(name, arch string, built map[slot]build.Result) plan.Side {
+	result, ok := built[slot{name, archBeside(p.references[name], arch)}]
+	if !ok {
+		return plan.Side{Why: fmt.Sprintf("the reference %s is not built for %s", name, arch)}
+	}
+	s := side(result)
+	if s.Why != "" {
+		return plan.Side{Why: fmt.Sprintf("the reference %s does not build: %s", name, s.Why)}
+	}
+	return s
 }
 
 // Complete builds the library of a reference that is built where it is measured.

@@ -217,7 +217,7 @@ func TestAnExchangedOpIsLost(t *testing.T) {
 func TestReferencesOfAKernel(t *testing.T) {
 	reference := func(name string, arch ...string) *manifest.Kernel { return &manifest.Kernel{Name: name, Arch: arch} }
 	p := &Project{
-		Policy:     &policy.Policy{Rules: []policy.Rule{{RelativeTo: "op/well"}, {RelativeTo: "op/bad"}, {RelativeTo: "op/other", Kernels: []string{"other/*"}}, {}}},
+		Policy:     &policy.Policy{Rules: []policy.Rule{{RelativeTo: []string{"op/well"}}, {RelativeTo: []string{"op/bad"}}, {RelativeTo: []string{"op/other"}, Kernels: []string{"other/*"}}, {}}},
 		references: map[string]*manifest.Kernel{"op/well": reference("op/well", "sm_80", "sm_90"), "op/bad": reference("op/bad", "sm_90"), "op/other": reference("op/other", "sm_90")},
 	}
 	others := results("op/well sm_80 c1 h1, op/well sm_90 c2 h2, op/bad sm_90 !, op/other sm_90 c3 h3")

@@ -72,7 +72,7 @@ func exitStatus(v *verdict.Verdict) verdict.Status {
 
 func junitFinding(k verdict.KernelVerdict, f verdict.Finding) junitCase {
 	var names []string
-	for _, part := range []string{f.Rule, f.Metric, f.Entry, f.Case, f.Machine} {
+	for _, part := range []string{f.Rule, f.Metric, f.Entry, f.Case, f.RelativeTo, f.Machine} {
 		if part != "" {
 			names = append(names, printable.Line(part))
 		}

@@ -14,7 +14,11 @@ func WritePreview(w io.Writer, p plan.Preview, format string) error {
 	}
 	header, rows := []string{"kernel", "arch", "case", "machine", "rule", "kind", "answer"}, [][]string{}
 	for _, q := range p.Questions {
-		rows = append(rows, []string{q.Kernel, q.Arch, q.Case, q.Machine, q.Rule, string(q.Kind), string(q.Answer)})
+		kind := string(q.Kind)
+		if q.Reference != "" {
+			kind += " beside " + q.Reference
+		}
+		rows = append(rows, []string{q.Kernel, q.Arch, q.Case, q.Machine, q.Rule, kind, string(q.Answer)})
 	}
 	if err := writeTable(w, header, rows); err != nil {
 		return err

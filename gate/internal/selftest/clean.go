@@ -116,7 +116,7 @@ func (b *bench) callTime(known recorded) float64 {
 		}
 	}
 	for _, r := range b.rules() {
-		if r.Metric.Time() && r.Limit.Set && r.RelativeTo == "" {
+		if r.Metric.Time() && r.Limit.Set && !r.Beside() {
 			t = min(t, r.Limit.Number/2)
 		}
 	}

@@ -60,7 +60,7 @@ func (b *bench) violate(q *plan.Question, l *evidence.Ledger) {
 // does not accept.
 func (b *bench) slower(r *policy.Rule) float64 {
 	switch {
-	case r.RelativeTo != "":
+	case r.Beside():
 		return 2 * r.Limit.Number
 	case r.Limit.Set && !r.MaxRegression.Set:
 		return 2 * r.Limit.Number / b.time
