@@ -41,6 +41,11 @@ func TestEveryInputCounts(t *testing.T) {
 	trees["late line"] = with(trees["plain"], run, "extern \"C\" int late() { return __builtin_LINE(); }\n")
 	trees["locals"] = with(trees["plain"], run, "__global__ void l1(float* p) { static __device__ float t[2] = {1.25f, 2.5f}; p[0] = t[threadIdx.x]; }\n"+
 		"__global__ void l2(float* p) { static __device__ float t[2] = {3.25f, 4.5f}; p[0] = t[threadIdx.x]; }\n")
+	late := func(n int) string { // read by the sources too, which see nothing of it
+		return fmt.Sprintf("#pragma once\n#include_next <crt/host_defines.h>\n#ifdef FATBINFILE\nstatic int late = %d;\nstatic __attribute__((constructor)) void count() { ++late; }\n#endif\n", n)
+	}
+	trees["late"] = trees["plain"].clone()
+	trees["late"].files["include/crt/host_defines.h"] = late(1)
 	bases := map[string]built{}
 	for _, c := range []struct {
 		in, what string
@@ -63,6 +68,10 @@ func TestEveryInputCounts(t *testing.T) {
 		{"plain", "an object", func(tr *tree) { tr.rows = strings.Replace(tr.rows, "11", "12", 1) }},
 		{"outside", "a header outside the folder of the kernel", func(tr *tree) { write(t, outside, "#define OUTSIDE 2\n") }},
 		{"late line", "a line that is put in after the intermediate", func(tr *tree) { tr.files["k.cu"] = "\n" + tr.files["k.cu"] }},
+		{"plain", "a header that only nvcc's own files read", func(tr *tree) {
+			tr.files["fatbinary_section.h"] = strings.ReplaceAll(late(1), "crt/host_defines.h", "fatbinary_section.h")
+		}},
+		{"late", "what only nvcc's own files see of a header", func(tr *tree) { tr.files["include/crt/host_defines.h"] = late(2) }},
 		{"lines", "a macro before a header of the system", func(tr *tree) { tr.files["k.cu"] = "#define NDEBUG\n" + tr.files["k.cu"] }},
 	} {
 		if _, ok := bases[c.in]; !ok {
@@ -128,6 +137,8 @@ func TestRefusedInput(t *testing.T) {
 			k.Libraries = []string{"librows.a"}
 		}},
 		{name: "incbin", more: "\nasm(\".incbin \\\"k.cu\\\"\");", status: exit.Usage, message: "kernels/op/k/k.cu:8: the assembler's .incbin is refused"},
+		{name: "precompiled header", change: func(k *manifest.Kernel) { write(t, filepath.Join(k.Dir, "stddef.h.gch"), "") }, status: exit.Usage,
+			message: "kernels/op/k/kernel.yaml: stddef.h.gch lies where headers are searched"},
 		{name: "line", more: "\n#line 5 \"/usr/include/stdio.h\"\nint x;", status: exit.Usage, message: "kernels/op/k/k.cu:8: #line moves what follows into /usr/include/stdio.h"},
 		{name: "no gate_run", change: func(k *manifest.Kernel) { write(t, filepath.Join(k.Dir, "k.cu"), "__global__ void f() {}\n") }, status: exit.Fail, message: "op/k has no function gate_run"},
 		{name: "open symbol", more: "int nowhere(); extern \"C\" int use() { return nowhere(); }", status: exit.Fail, message: "op/k does not link"},

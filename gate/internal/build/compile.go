@@ -34,6 +34,9 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 		return nil, err
 	}
 	defer disk.RemoveTemp(tmp)
+	if err := noPrecompiled(k); err != nil {
+		return nil, err
+	}
 	linked, err := b.linkInputs(p, k)
 	if err != nil {
 		return nil, err
@@ -158,7 +161,11 @@ func (b *Builder) language(k *manifest.Kernel, arch string) []string {
 
 // nvcc returns everything that the compiler printed, in its order.
 func (b *Builder) nvcc(ctx context.Context, p places, k *manifest.Kernel, arch string, args []string, tmp string) ([]byte, error) {
-	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true,
+	reads, err := readsTo(tmp)
+	if err != nil {
+		return nil, err
+	}
+	r, err := command.Command{Path: b.Toolchain.NVCC, Args: args, Env: []string{reads}, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true,
 		Confine: b.confine(k, tmp)}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:

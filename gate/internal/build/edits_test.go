@@ -142,6 +142,13 @@ var grammar = []edit{
 		tr.files["extra.h"] = "#define EXTRA 3.0f\n"
 		return tr.name != "shipped"
 	}},
+	{"header that only nvcc's own files read", false, func(r *rand.Rand, tr *tree) bool {
+		// Those files are compiled with the kernel's folder among the folders of headers.
+		place := []string{"", "include/", "first/"}[r.IntN(3)]
+		name := []string{"fatbinary_section.h", "crt/host_defines.h", "stddef.h"}[r.IntN(3)]
+		tr.files[place+name] = fmt.Sprintf("#pragma once\n#include_next <%s>\n#ifdef FATBINFILE\nstatic int late = %d;\nstatic __attribute__((constructor)) void count() { ++late; }\n#endif\n", name, r.IntN(99))
+		return tr.name != "shipped"
+	}},
 	{"macro before a header of the system", false, everyFile(func(s string) string {
 		return strings.Replace(s, "#include <cassert>", "#define NDEBUG\n#include <cassert>", 1)
 	})},

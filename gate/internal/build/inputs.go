@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -72,8 +73,8 @@ func within(dir, file string) bool {
 	return ok && strings.HasPrefix(rest, "/")
 }
 
-// inputs finds what a compilation read: what its preprocessed sources name, and
-// what its linker printed.
+// inputs finds what a compilation read: what its preprocessed sources name, what
+// the host compiler lists of every stage, and what the linker printed.
 func (b *Builder) inputs(p places, k *manifest.Kernel, tmp string, output []byte) (*inputs, error) {
 	in := &inputs{files: map[string]input{}, system: map[string]bool{}}
 	isSystem := b.system(p)
@@ -98,6 +99,23 @@ func (b *Builder) inputs(p places, k *manifest.Kernel, tmp string, output []byte
 			}
 		}
 	}
+	late := map[string]bool{} // read by what compiles nvcc's own files
+	list, err := readings(tmp, k)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		for _, name := range r.files {
+			full := name
+			if !filepath.IsAbs(full) {
+				full = filepath.Join(k.Dir, full)
+			}
+			if full = filepath.Clean(full); !within(tmp, full) {
+				paths[full] = cmp.Or(paths[full], name)
+				late[full] = late[full] || !r.source
+			}
+		}
+	}
 	for _, path := range linkerFiles(output) {
 		if !within(tmp, path) {
 			in.system[path] = true
@@ -106,14 +124,16 @@ func (b *Builder) inputs(p places, k *manifest.Kernel, tmp string, output []byte
 	for path, name := range paths {
 		if isSystem(path) {
 			in.system[path] = true
-		} else if err := b.readInput(in, p, k, path, name, isSystem); err != nil {
+		} else if err := b.readInput(in, p, k, path, name, isSystem, late[path]); err != nil {
 			return nil, err
 		}
 	}
 	return in, nil
 }
 
-func (b *Builder) readInput(in *inputs, p places, k *manifest.Kernel, path, name string, isSystem func(string) bool) error {
+// readInput reads a file of a build. Of one that was read late no token is in the
+// unit's intermediate, so that its content counts.
+func (b *Builder) readInput(in *inputs, p places, k *manifest.Kernel, path, name string, isSystem func(string) bool, late bool) error {
 	data, err := readWhole(path)
 	if err != nil {
 		return err
@@ -134,7 +154,7 @@ func (b *Builder) readInput(in *inputs, p places, k *manifest.Kernel, path, name
 	}
 	f := input{sum: sum, counts: "content " + sum}
 	// C++03 has no raw strings, so its directives may be others than ReadSource's.
-	if project(p.name(path)) && !slices.ContainsFunc(k.Flags, func(f string) bool { return strings.Contains(f, "c++03") }) {
+	if !late && project(p.name(path)) && !slices.ContainsFunc(k.Flags, func(f string) bool { return strings.Contains(f, "c++03") }) {
 		f.counts = "directives " + s.Directives
 	}
 	in.files[p.name(path)] = f

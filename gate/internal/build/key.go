@@ -17,6 +17,9 @@ import (
 // recipe changes whenever gate would build or identify differently.
 const recipe = "gate/build/v5"
 
+// memory changes whenever gate would remember more of what a build read.
+const memory = "every stage"
+
 // maxDepSets bounds how many header states are remembered for one request.
 const maxDepSets = 16
 
@@ -25,7 +28,7 @@ const maxDepSets = 16
 // because one source in two of them includes two headers of one name.
 func (b *Builder) requestKey(p places, k *manifest.Kernel, arch string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%q\n%q\n%s\n", recipe, b.programs, arch, k.Flags, k.Include, p.name(k.Dir))
+	fmt.Fprintf(h, "%s, %s\n%s\n%s\n%q\n%q\n%s\n", recipe, memory, b.programs, arch, k.Flags, k.Include, p.name(k.Dir))
 	for _, files := range [][]string{k.Sources, k.Objects, k.Libraries} {
 		for _, s := range files {
 			sum, err := b.hashes.file(filepath.Join(k.Dir, filepath.FromSlash(s)), false)

@@ -58,6 +58,12 @@ func (h *Harness) opKey(tc *toolchain.Toolchain, op *manifest.Op) (string, error
 // compileOp compiles one source and lets compiler and assembler list what they
 // read.
 func (h *Harness) compileOp(ctx context.Context, tc *toolchain.Toolchain, op *manifest.Op, source, object string) error {
+	switch name, err := findPrecompiled(op.Dir); {
+	case err != nil:
+		return err
+	case name != "":
+		return precompiledError(op.File, name)
+	}
 	args := []string{"-O3", "-std=c++17", "-fPIC", "-I", h.Include, "-I", op.Dir, "-c", filepath.Join(op.Dir, filepath.FromSlash(source)), "-o", object,
 		"-MD", "-MF", object + ".d"}
 	lists := []string{object + ".d"}
@@ -94,7 +100,7 @@ func (h *Harness) compileOp(ctx context.Context, tc *toolchain.Toolchain, op *ma
 
 // prerequisites are the files of a rule for make.
 func prerequisites(rule []byte) []string {
-	text := strings.NewReplacer("\\\n", " ", `\ `, "\x00", "$$", "$").Replace(string(rule))
+	text := strings.NewReplacer("\\\n", " ", `\ `, "\x00", `\#`, "#", "$$", "$").Replace(string(rule))
 	_, text, _ = strings.Cut(text, ": ")
 	files := strings.Fields(text)
 	for i, f := range files {

@@ -142,7 +142,7 @@ func (h *hasher) found(dir string, set *systemSet, own []string) string {
 	for _, first := range h.list(dir) {
 		names = append(names, set.firsts[first]...)
 	}
-	return h.foundIn([]string{dir}, append(names, own...))
+	return h.foundIn([]string{dir}, slices.Concat(names, own, h.precompiledIn(dir)))
 }
 
 // foundIn hashes which of the names lie in which of the folders.

@@ -19,6 +19,7 @@ import (
 func truth(t testing.TB, tmp string, sources []string, relocatable bool, linked ...string) string {
 	t.Helper()
 	var parts []string
+	parts = append(parts, "link\n"+describe(t, filepath.Join(tmp, "lib_dlink.o"), hostSection))
 	cubins := []string{"lib_dlink"}
 	if !relocatable {
 		cubins = nil
