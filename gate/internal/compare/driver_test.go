@@ -96,6 +96,7 @@ func TestDriverFixedPlan(t *testing.T) {
 }
 
 func TestDriverBudgets(t *testing.T) {
+	simulates(t)
 	for _, c := range []struct {
 		budget  Budget
 		rounds  int

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -56,6 +58,7 @@ func outcomesOf(t *testing.T, experiments []Series, plan Plan) []Outcome {
 // eachRequest runs a law on seeded pull requests, under both kinds of plans.
 func eachRequest(t *testing.T, law func(rng *rand.Rand, experiments []Series, plan Plan)) {
 	t.Helper()
+	simulates(t)
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		for _, plan := range []Plan{SequentialPlan(), fixed(t, 3)} {
@@ -110,6 +113,23 @@ func countAll(strata []stratum, shift float64) (above, ties int) {
 		above, ties = above+a, ties+t
 	}
 	return above, ties
+}
+
+// Decisions that are made at once share what was computed once, and are those
+// of a lone one.
+func TestSeveralDecideAtOnce(t *testing.T) {
+	plan := fixed(t, 3)
+	want := outcomesOf(t, request(rand.New(rand.NewPCG(1, 31)), 2, 3), plan)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			got, err := Decide(request(rand.New(rand.NewPCG(1, 31)), 2, 3), plan)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%+v, %v, want %+v", got, err, want)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestEqualArmsAreNeverRed(t *testing.T) {

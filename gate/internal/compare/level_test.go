@@ -15,6 +15,7 @@ import (
 // many as GATE_LEVEL_FULL says for the figures of gate/docs/statistics.md.
 func repetitions(t *testing.T, few int) int {
 	t.Helper()
+	simulates(t)
 	text := os.Getenv("GATE_LEVEL_FULL")
 	if text == "" {
 		return few
@@ -24,6 +25,14 @@ func repetitions(t *testing.T, few int) int {
 		t.Fatalf("GATE_LEVEL_FULL=%s is not a number", text)
 	}
 	return n
+}
+
+// simulates leaves out of make race what computes for long in one goroutine.
+func simulates(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("computes for long in one goroutine")
+	}
 }
 
 // A noise is a synthetic machine: what moves the processes of an unchanged
@@ -397,6 +406,7 @@ func machineRounds(t testing.TB, m *machine, rounds int, effect float64) []Round
 // A/A run on the same machine, and runs the whole procedure on it, passes
 // included: it is red nine times of ten.
 func TestDetectableIsFound(t *testing.T) {
+	simulates(t)
 	const seed, tests, machines = 23, 4, 20
 	for i, n := range []noise{noises[0], noises[5]} {
 		for _, profile := range []string{"standard", "strict"} {

@@ -36,6 +36,7 @@ func dealt(order Order, processes []Process) Round {
 }
 
 func TestOrders(t *testing.T) {
+	simulates(t)
 	seen := map[string]bool{}
 	for i := range orders {
 		o := orderAt(i, perArm)

@@ -53,6 +53,7 @@ func TestSpendingAgainstBruteForce(t *testing.T) {
 // ones among them: of each test, the share of orders with a p value of at most x
 // is at most x.
 func TestPValuesOverAllOrders(t *testing.T) {
+	simulates(t)
 	rng := rand.New(rand.NewPCG(33, 0))
 	limits := Limits{Tolerance: 0.005, Detect: 0.02}
 	for trial := range 5 {
@@ -159,6 +160,7 @@ func TestConstantArmGoesOn(t *testing.T) {
 // which a look can prove to be both, stays unproven when further tests move the
 // bar of a red past that look.
 func TestMoreRulesNeverTurnFailIntoPass(t *testing.T) {
+	simulates(t)
 	failed := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 36))

@@ -43,6 +43,7 @@ func TestCalibrateFindsTheComponents(t *testing.T) {
 }
 
 func TestCalibrateSaysWhatCannotBeGated(t *testing.T) {
+	simulates(t)
 	noisy := aaRounds(newMachine(noise{process: 0.05, batch: 0.002}, rand.New(rand.NewPCG(92, 0))), 10, 8)
 	var constant []AARound
 	for range 10 {

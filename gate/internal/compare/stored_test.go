@@ -106,6 +106,7 @@ func TestStoredComponents(t *testing.T) {
 // equal to the tolerance at most 1 % of the pull requests are red, at one equal
 // to detect at most 1 % of the kernels pass.
 func TestStoredLevel(t *testing.T) {
+	simulates(t)
 	const requests, kernels, seed = 1000, 5, 73
 	rng := rand.New(rand.NewPCG(seed, 0))
 	limits := storedLimits
@@ -158,6 +159,7 @@ func TestStoredRefuses(t *testing.T) {
 // Sessions of unequal size: a history of hundred processes each and a session of
 // a few hold the level, because what few processes vary more is counted.
 func TestStoredLevelOfUnequalSessions(t *testing.T) {
+	simulates(t)
 	const requests, seed = 500, 75
 	rng := rand.New(rand.NewPCG(seed, 0))
 	sized := func(n int, between, within, effect float64) Job {
