@@ -40,16 +40,18 @@ func assembles(text string, template bool) string {
 	if !strings.Contains(text, ".") && !template {
 		return ""
 	}
+	tail := text
+	if !template { // what comes first is a name
+		tail = text[min(len(text), strings.IndexAny(text+"\n", "\n;:")):]
+	}
+	if word := readsFiles.FindString(tail); word != "" {
+		return strings.ToLower(word)
+	}
 	statements := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == ';' || c == ':' })
 	for i, statement := range statements {
 		words := strings.Fields(statement)
 		if len(words) == 0 || i == 0 && !template && !strings.HasPrefix(text, "\n") && !strings.HasPrefix(text, ";") {
 			continue
-		}
-		word := strings.TrimLeft(strings.ToLower(words[0]), "{")
-		switch name, _, _ := strings.Cut(word, `"`); name {
-		case ".incbin", ".include", ".macro", ".irp", ".irpc", ".rept", ".altmacro":
-			return name
 		}
 		if template && canBecomeAnother(words[0]) {
 			return words[0]
@@ -57,6 +59,10 @@ func assembles(text string, template bool) string {
 	}
 	return ""
 }
+
+// readsFiles finds the words wherever they stand: a comment can come before one,
+// or seem to begin inside of a string.
+var readsFiles = regexp.MustCompile(`(?i)\.(incbin|include|macro|irp|irpc|irep|irepc|rept?|altmacro|mri)\b`)
 
 var (
 	alternatives = regexp.MustCompile(`^\{.*(\||%[A-Za-z])`)
