@@ -19,6 +19,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/report"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
@@ -139,6 +140,12 @@ func (f *forger) sealed() []byte {
 
 func (f *forger) kernel(i int) map[string]any {
 	return f.manifest["kernels"].([]any)[i].(map[string]any)
+}
+
+// leave takes a kernel out and says that the change retires it.
+func (f *forger) leave(name, file, reason string) {
+	f.manifest["kernels"] = slices.DeleteFunc(f.manifest["kernels"].([]any), func(k any) bool { return k.(map[string]any)["name"] == name })
+	f.manifest["gone"] = []any{map[string]any{"name": name, "file": file, "reason": reason}}
 }
 
 // edit changes every record of a tier that a predicate takes.
@@ -371,6 +378,47 @@ func forgeries(f *forger) map[string][]byte {
 		out["kernel: "+name] = g.seal()
 	}
 	for name, change := range map[string]func(g *forger){
+		"a kernel retired by nobody":  func(g *forger) { g.leave("toy/scale", "kernels/toy/scale/kernel.yaml", "faster") },
+		"retired in a file of nobody": func(g *forger) { g.leave("toy/scale", "kernels/toy/none/kernel.yaml", "faster") },
+		"retired above the ground":    func(g *forger) { g.leave("toy/scale", "../../../etc/passwd", "faster") },
+		"retired with lines":          func(g *forger) { g.leave("toy/scale", "kernels/toy/scale/kernel.yaml", "x\n::error::y") },
+		"retired without a reason":    func(g *forger) { g.leave("toy/scale", "kernels/toy/scale/kernel.yaml", "") },
+		"retired and there": func(g *forger) {
+			g.manifest["gone"] = []any{map[string]any{"name": "toy/scale", "file": "kernels/toy/scale/kernel.yaml", "reason": "x"}}
+		},
+		"a case retired by nobody": func(g *forger) {
+			g.kernel(0)["cases"], g.kernel(0)["retired"] = []any{}, []any{map[string]any{"case": "small", "reason": "x"}}
+		},
+		"an architecture retired by nobody": func(g *forger) {
+			g.kernel(0)["arch"], g.kernel(0)["retired"] = "sm_80", []any{map[string]any{"arch": "sm_90", "reason": "x"}}
+		},
+		"two things retired at once": func(g *forger) {
+			g.kernel(0)["retired"] = []any{map[string]any{"case": "small", "arch": "sm_90", "reason": "x"}}
+		},
+		"nothing retired":     func(g *forger) { g.kernel(0)["retired"] = []any{map[string]any{"reason": "x"}} },
+		"bidi in a reason":    func(g *forger) { g.kernel(0)["retired"] = []any{map[string]any{"case": "small", "reason": "\u202e"}} },
+		"was what it was not": func(g *forger) { g.kernel(0)["was"] = map[string]any{"kernel": "toy/none"} },
+		"was another, whose place it takes": func(g *forger) {
+			k := g.kernel(0)
+			k["name"], k["file"], k["was"] = "toy/new", "kernels/toy/new/kernel.yaml", map[string]any{"kernel": "toy/scale"}
+		},
+		"was nothing":                 func(g *forger) { g.kernel(0)["was"] = map[string]any{} },
+		"was an option":               func(g *forger) { g.kernel(0)["was"] = map[string]any{"arch": "--x"} },
+		"brings the base's case":      func(g *forger) { g.kernel(0)["brought"] = []any{map[string]any{"case": "small"}} },
+		"brings a case of no harness": func(g *forger) { g.kernel(0)["brought"] = []any{map[string]any{"case": "tiny", "harness": "x"}} },
+		"brings an easier op": func(g *forger) {
+			g.kernel(0)["op"], g.kernel(0)["brought"] = "easy", []any{map[string]any{"case": "small", "harness": strings.Repeat("0", 64)}}
+		},
+		"the commit of nobody": func(g *forger) {
+			g.manifest["head"] = strings.Repeat("2", 40)
+			g.kernel(0)["was"] = map[string]any{"kernel": "toy/none"}
+		},
+	} {
+		g := f.again()
+		change(g)
+		out["declares: "+name] = g.seal()
+	}
+	for name, change := range map[string]func(g *forger){
 		"a kernel missing": func(g *forger) { g.manifest["kernels"] = g.manifest["kernels"].([]any)[1:] },
 		"no kernel":        func(g *forger) { g.manifest["kernels"] = []any{} },
 		"a kernel twice":   func(g *forger) { g.manifest["kernels"] = append(g.manifest["kernels"].([]any), g.kernel(0)) },
@@ -567,6 +615,49 @@ func TestForgedBundles(t *testing.T) {
 		harmlessText(t, name, report.Markdown(v, report.CommentBytes))
 	}
 	t.Logf("%d forged bundles, at most %d MiB of memory", len(all), most>>10)
+}
+
+// TestHeadIsBuilt: where the policy asks for it, measurements of one commit do not
+// pass under the name of another.
+func TestHeadIsBuilt(t *testing.T) {
+	if version, why := command.Landlock(); version == 0 {
+		t.Skip(why)
+	}
+	f := newForger(t)
+	f.env = append(f.env, "GATE_CONFINE=")
+	f.run("git", "checkout", "-q", "change")
+	f.change(1)
+	f.run("git", "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qam", "something else")
+	cmd, head := f.command("git", "rev-parse", "HEAD")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	other := strings.TrimSpace(head.String())
+	f.run("git", "checkout", "-q", "main")
+	g := f.again()
+	g.manifest["head"] = other
+	for _, c := range []struct {
+		policy string
+		bundle []byte
+		status int
+		want   string
+	}{
+		{"never", g.seal(), 0, ""},
+		{"always", f.whole, 0, "kernels whose head was built here: 2; that are what the bundle says: 2"},
+		{"always", g.seal(), 4, "and what is built here of the commit " + other[:12] + " is "},
+		{"touched", g.seal(), 0, "kernels whose head was built here: 1; that are what the bundle says: 1"},
+	} {
+		f.run("git", "checkout", "-q", "policies.yaml")
+		f.run("sed", "-i", "s/^store:/build_head: "+c.policy+"\\n&/", "policies.yaml")
+		path := filepath.Join(t.TempDir(), "bundle")
+		if err := os.WriteFile(path, c.bundle, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd, text := f.command("gate", "judge", path)
+		if cmd.Run(); cmd.ProcessState.ExitCode() != c.status || !strings.Contains(text.String(), c.want) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s", c.policy, cmd.ProcessState.ExitCode(), c.status, c.want, text)
+		}
+	}
 }
 
 func harmlessText(t *testing.T, name, text string) {

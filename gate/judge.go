@@ -104,8 +104,11 @@ func handedIn(c *cli.Context, e *event.Event) (in handed, err error) {
 	if in.bundles, in.refused = unpackBundles(files); in.refused != "" {
 		return in, nil
 	}
-	fits, err := client.Fits(c.Context, in.bundles[0].Base, m.Head, e.Repository.DefaultBranch)
-	if err == nil && !fits {
+	if in.Texts, err = client.Texts(c.Context, m, in.bundles[0].Declaring()); err != nil {
+		return in, err
+	}
+	fits, includes, err := client.Fits(c.Context, in.bundles[0].Base, m.Head, e.Repository.DefaultBranch)
+	if in.Includes = includes; err == nil && !fits {
 		in.refused = "the bundle was measured against an older commit of the branch than the change began at"
 	}
 	return in, err

@@ -43,6 +43,7 @@ type Manifest struct {
 	Shard   Shard    `json:"shard"`
 	Why     string   `json:"why,omitempty"` // what kept the run from measuring
 	Kernels []Kernel `json:"kernels"`
+	Gone    []Gone   `json:"gone,omitempty"`
 	Files   []File   `json:"files"`
 }
 
@@ -68,6 +69,39 @@ type Kernel struct {
 	Why    string   `json:"why,omitempty"`       // why it was not built
 	Detail string   `json:"detail,omitempty"`
 	Blame  bool     `json:"blame,omitempty"`
+
+	Was     *Was      `json:"was,omitempty"`     // what its kernel.yaml declares of the base
+	Retired []Part    `json:"retired,omitempty"` // the same
+	Brought []Brought `json:"brought,omitempty"` // cases that the base's ops lack
+}
+
+// A Was is what a kernel declares that the base calls it.
+type Was struct {
+	Kernel string `json:"kernel,omitempty"`
+	Arch   string `json:"arch,omitempty"`
+}
+
+// A Part is a case, an entry or an architecture that a kernel declares retired.
+type Part struct {
+	Case   string `json:"case,omitempty"`
+	Entry  string `json:"entry,omitempty"`
+	Arch   string `json:"arch,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// A Gone is a kernel of the base that the change declares retired.
+type Gone struct {
+	Name   string `json:"name"`
+	File   string `json:"file"`
+	Reason string `json:"reason"`
+}
+
+// A Brought is a case that no op of the base has. Harness identifies how it was
+// measured; it is "" for one that nobody measured, because the base has its op.
+type Brought struct {
+	Case      string `json:"case"`
+	Harness   string `json:"harness,omitempty"`
+	CheckOnly bool   `json:"check_only,omitempty"`
 }
 
 // A Func is a function as it is written, with its parameters, and its bare name.
@@ -102,6 +136,20 @@ type Bundle struct {
 func (b *Bundle) Entry(k evidence.Key) (Entry, bool) {
 	e, ok := b.entries[k]
 	return e, ok
+}
+
+// Declaring are the files that are said to declare something of the base.
+func (b *Bundle) Declaring() []string {
+	var out []string
+	for _, k := range b.Kernels {
+		if (k.Was != nil || len(k.Retired) > 0) && !slices.Contains(out, k.File) {
+			out = append(out, k.File)
+		}
+	}
+	for _, g := range b.Gone {
+		out = append(out, g.File)
+	}
+	return out
 }
 
 // Machines are those that records say they were measured on.

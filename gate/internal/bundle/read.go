@@ -63,6 +63,9 @@ func (m *Manifest) valid() error {
 	case len(m.Why) > mostName || !clean(m.Why):
 		return errors.New("why nothing was measured is no line of text")
 	}
+	if err := m.gone(); err != nil {
+		return err
+	}
 	type slot struct{ name, arch string }
 	seen := map[slot]bool{}
 	for i := range m.Kernels {
@@ -81,7 +84,7 @@ func (m *Manifest) valid() error {
 
 func (k *Kernel) valid() error {
 	for what, s := range map[string]string{"name": k.Name, "file": k.File} {
-		if s == "" || len(s) > mostName || !clean(s) || strings.TrimSpace(s) != s {
+		if !line(s) {
 			return fmt.Errorf("the %s %s cannot be one", what, printable.Quote(s, 100))
 		}
 	}
@@ -116,7 +119,56 @@ func (k *Kernel) valid() error {
 			return errors.New("an entry that is left out is not printable, or too long")
 		}
 	}
+	return k.declares()
+}
+
+// gone wants the kernels that are declared retired to have a place and a reason.
+func (m *Manifest) gone() error {
+	if len(m.Gone) > mostKernels {
+		return fmt.Errorf("it retires more than %d kernels", mostKernels)
+	}
+	seen := map[string]bool{}
+	for _, g := range m.Gone {
+		if !line(g.Name) || !line(g.File) || !line(g.Reason) || seen[g.Name] {
+			return errors.New("a kernel that is retired has no name, place or reason, or stands twice")
+		}
+		seen[g.Name] = true
+	}
 	return nil
+}
+
+// declares wants what a kernel says of the base to be what a kernel.yaml can say.
+func (k *Kernel) declares() error {
+	if w := k.Was; w != nil && (w.Kernel == "" && w.Arch == "" || w.Kernel != "" && !line(w.Kernel) || w.Arch != "" && !arch.MatchString(w.Arch)) {
+		return errors.New("what it was cannot be a kernel")
+	}
+	if len(k.Retired) > mostCases || len(k.Brought) > mostCases {
+		return fmt.Errorf("it has more than %d cases or entries", mostCases)
+	}
+	for _, r := range k.Retired {
+		named := 0
+		for _, what := range []string{r.Case, r.Entry, r.Arch} {
+			if what != "" && clean(what) && len(what) <= 4*mostName {
+				named++
+			}
+		}
+		if named != 1 || r.Case+r.Entry+r.Arch == "" || !line(r.Reason) {
+			return errors.New("what it retires is not one case, entry or architecture with a reason")
+		}
+	}
+	seen := map[string]bool{}
+	for _, b := range k.Brought {
+		if !word.MatchString(b.Case) || seen[b.Case] || b.Harness != "" && !codeID.MatchString(b.Harness) {
+			return fmt.Errorf("the case %s that it brings cannot be one, or stands twice", printable.Quote(b.Case, 100))
+		}
+		seen[b.Case] = true
+	}
+	return nil
+}
+
+// line holds for a line of text that says something.
+func line(s string) bool {
+	return s != "" && len(s) <= mostName && clean(s) && strings.TrimSpace(s) == s
 }
 
 // clean holds for a line in which nothing is hidden.

@@ -3,10 +3,12 @@ package check
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/bundle"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/project"
@@ -35,7 +37,7 @@ func Collect(ctx context.Context, o Options, head string) ([]byte, *verdict.Verd
 	if head == "" {
 		head = r.project.Head.Commit
 	}
-	m := bundle.Manifest{Head: head, Base: r.project.Base.Commit, Shard: o.Share.Shard, Why: printable.Cut(r.why(), 200), Kernels: claims(r.asked.Subjects)}
+	m := bundle.Manifest{Head: head, Base: r.project.Base.Commit, Shard: o.Share.Shard, Why: printable.Cut(r.why(), 200), Kernels: r.claims(), Gone: r.departures()}
 	if m.Shard.Of == 0 {
 		m.Shard = bundle.Shard{Number: 1, Of: 1}
 	}
@@ -44,15 +46,19 @@ func Collect(ctx context.Context, o Options, head string) ([]byte, *verdict.Verd
 }
 
 // claims are the kernels of the head as a bundle holds them.
-func claims(subjects []*plan.Subject) []bundle.Kernel {
-	out := []bundle.Kernel{}
-	for _, s := range subjects {
+func (r *run) claims() []bundle.Kernel {
+	out, says := []bundle.Kernel{}, r.project.Declarations()
+	for _, s := range r.asked.Subjects {
 		if s.State == verdict.Gone {
 			continue
 		}
 		k := bundle.Kernel{Name: s.Name, File: s.File, Source: s.Source, Line: s.Line, Arch: s.Arch, Op: s.Op, Code: s.Head.Identity.Code, Host: s.Head.Identity.Host,
 			Cases: []string{}, Why: printable.Cut(s.Head.Why, 200), Blame: s.Head.Blame}
 		k.Detail = printable.Text(s.Head.Detail[:min(len(s.Head.Detail), 8<<10)])
+		declare(&k, says[s.Name])
+		for _, c := range r.project.Brought(s) {
+			k.Brought = append(k.Brought, bundle.Brought{Case: c.Name, Harness: c.Harness, CheckOnly: c.CheckOnly})
+		}
 		for _, c := range s.Cases {
 			k.Cases = append(k.Cases, c.Name)
 		}
@@ -65,6 +71,30 @@ func claims(subjects []*plan.Subject) []bundle.Kernel {
 			}
 		}
 		out = append(out, k)
+	}
+	return out
+}
+
+// declare hands on what a kernel.yaml says of the base, letter by letter: whoever
+// judges holds it against the file.
+func declare(k *bundle.Kernel, d manifest.Declaration) {
+	if d.Was != (manifest.Predecessor{}) {
+		k.Was = &bundle.Was{Kernel: d.Was.Kernel, Arch: d.Was.Arch}
+	}
+	for _, r := range d.Retired {
+		k.Retired = append(k.Retired, bundle.Part(r))
+	}
+}
+
+// departures are the kernels of the base that the head declares retired.
+func (r *run) departures() []bundle.Gone {
+	says := r.project.Declarations()
+	var out []bundle.Gone
+	for _, s := range r.asked.Subjects {
+		twice := slices.ContainsFunc(out, func(g bundle.Gone) bool { return g.Name == s.Name })
+		if d := says[s.Name]; s.State == verdict.Gone && d.Gone != "" && !twice {
+			out = append(out, bundle.Gone{Name: s.Name, File: s.File, Reason: d.Gone})
+		}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/judge"
+	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/printable"
@@ -24,9 +25,8 @@ import (
 // A Matter is what GitHub says of the change that bundles are about. Without
 // GitHub it is empty.
 type Matter struct {
-	Head    string           // commit of the change
-	Changes []project.Change // files of the pull request
-	Doubt   bool             // leave a kernel open that is called unchanged although they touch what it is built from
+	Doubt bool // leave a kernel open that is called unchanged although the pull request touches what it is built from
+	project.Pull
 }
 
 // Judge judges what untrusted runs collected. What is asked comes from the
@@ -41,15 +41,17 @@ func Judge(ctx context.Context, o Options, bundles []*bundle.Bundle, refused str
 		return nil, err
 	}
 	var said []project.Claim
+	var gone []project.Departure
 	if refused == "" {
-		said = claimed(bundles[0].Kernels)
+		said, gone = claimed(bundles[0].Kernels), departed(bundles[0].Gone)
+		m.Head = bundles[0].Head // which is GitHub's, where that was asked
 	}
-	expected, err := r.project.Expect(ctx, said, refused, m.Changes, m.Doubt)
+	expected, err := r.project.Expect(ctx, said, gone, refused, m.Pull, m.Doubt)
 	if err != nil {
 		return nil, err
 	}
 	r.ledger, r.notes = expected.Ledger, append(expected.Notes, r.project.Touched(m.Changes)...)
-	if refused != "" {
+	if expected.Refused != "" {
 		bundles = nil
 	}
 	if err := r.take(ctx, expected.Subjects, bundles); err != nil {
@@ -109,7 +111,7 @@ func contradiction(bundles []*bundle.Bundle, m Matter) string {
 		switch {
 		case b.Head != first.Head || b.Base != first.Base || b.Shard.Of != first.Shard.Of:
 			return "the bundles are not of one change"
-		case !reflect.DeepEqual(b.Kernels, first.Kernels):
+		case !reflect.DeepEqual(b.Kernels, first.Kernels) || !slices.Equal(b.Gone, first.Gone):
 			return "the bundles do not agree on the kernels of the change"
 		case seen[b.Shard.Number]:
 			return fmt.Sprintf("part %d of the change is there twice", b.Shard.Number)
@@ -127,6 +129,10 @@ func claimed(kernels []bundle.Kernel) []project.Claim {
 	for _, k := range kernels {
 		c := project.Claim{Name: k.Name, File: k.File, Source: k.Source, Line: k.Line, Arch: k.Arch, Op: k.Op, Cases: k.Cases,
 			Head: plan.Side{Identity: evidence.Identity{Code: k.Code, Host: k.Host}, Why: k.Why, Detail: k.Detail, Blame: k.Blame}}
+		c.Declaration = declaration(k)
+		for _, b := range k.Brought {
+			c.Brought = append(c.Brought, plan.Case{Name: b.Case, Harness: b.Harness, CheckOnly: b.CheckOnly})
+		}
 		for _, f := range k.Funcs {
 			c.Head.Entries = append(c.Head.Entries, policy.Entry{Name: f.Name, Short: f.Short})
 		}
@@ -134,6 +140,24 @@ func claimed(kernels []bundle.Kernel) []project.Claim {
 			c.Left = append(c.Left, plan.Loss{Cause: plan.LeftOut, Entry: l})
 		}
 		out = append(out, c)
+	}
+	return out
+}
+
+func declaration(k bundle.Kernel) (d manifest.Declaration) {
+	if k.Was != nil {
+		d.Was = manifest.Predecessor(*k.Was)
+	}
+	for _, r := range k.Retired {
+		d.Retired = append(d.Retired, manifest.Retirement(r))
+	}
+	return d
+}
+
+func departed(gone []bundle.Gone) []project.Departure {
+	var out []project.Departure
+	for _, g := range gone {
+		out = append(out, project.Departure(g))
 	}
 	return out
 }

@@ -137,3 +137,13 @@ func short(ref string) string {
 	}
 	return ref
 }
+
+// Includes reports whether a commit has another one among its ancestors, as far
+// as this clone knows.
+func (r *Repo) Includes(ctx context.Context, commit, ancestor string) (bool, error) {
+	err := r.read(ctx, &r.own, len(commit), nil, nil, "merge-base", "--is-ancestor", ancestor, commit)
+	if answered(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

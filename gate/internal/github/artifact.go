@@ -135,15 +135,16 @@ func inside(data []byte) ([]byte, error) {
 
 // Fits reports whether a commit of a branch lies between where a change left the
 // branch and its end: the change was measured against what it goes to, and not
-// against something older that suits it.
-func (c *Client) Fits(ctx context.Context, base, head, branch string) (bool, error) {
+// against something older that suits it. Includes reports whether the change has
+// that commit among its ancestors, so that nothing was merged to measure it.
+func (c *Client) Fits(ctx context.Context, base, head, branch string) (fits, includes bool, err error) {
 	var left [2]string
 	for i, from := range []string{base, branch} {
 		found, _, err := c.api.Repositories.CompareCommits(ctx, c.owner, c.repo, from, head, &github.ListOptions{PerPage: 1})
 		if err != nil {
-			return false, denied(fmt.Errorf("asking where the change left the branch: %w", err), "contents: read")
+			return false, false, denied(fmt.Errorf("asking where the change left the branch: %w", err), "contents: read")
 		}
 		left[i] = found.GetMergeBaseCommit().GetSHA()
 	}
-	return left[0] != "" && left[0] == left[1], nil
+	return left[0] != "" && left[0] == left[1], left[0] == base, nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,7 +48,8 @@ type fake struct {
 	server   *httptest.Server
 	slept    []time.Duration
 
-	names     []string // of artifacts
+	texts     map[string]string // files of the head
+	names     []string          // of artifacts
 	artifacts [][]byte
 	forged    bool // the digest is another
 	storage   *httptest.Server
@@ -166,6 +169,12 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	rec := httptest.NewRecorder()
 	f.answer(rec, r, body)
+	if rec.Code == http.StatusNotFound { // GitHub says so of everything
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(rec.Code)
+		w.Write(rec.Body.Bytes())
+		return
+	}
 	reply := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: rec.Code, Header: rec.Header()}
 	reply.SetBodyBytes(rec.Body.Bytes())
 	if err := openapi3filter.ValidateResponse(r.Context(), reply); err != nil {
@@ -231,6 +240,17 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	case strings.HasSuffix(path, "/zip"):
 		w.Header().Set("Location", f.storage.URL+"/"+strings.Split(path, "/")[3])
 		w.WriteHeader(http.StatusFound)
+	case strings.HasPrefix(path, "/contents/"):
+		name := strings.TrimPrefix(path, "/contents/")
+		text, ok := f.texts[name]
+		if r.URL.Query().Get("ref") != head && r.URL.Query().Get("ref") != f.run["head_sha"] || !ok {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"message":"Not Found"}`)
+			return
+		}
+		send(200, node{"type": "file", "encoding": "base64", "size": len(text), "name": filepath.Base(name), "path": name, "content": base64.StdEncoding.EncodeToString([]byte(text)), "sha": head,
+			"url": "https://x", "git_url": "https://x", "html_url": "https://x", "download_url": "https://x", "_links": node{"git": "https://x", "html": "https://x", "self": "https://x"}})
 	case strings.HasPrefix(path, "/compare/"):
 		sha := strings.Repeat("b", 40)
 		if strings.HasPrefix(path, "/compare/old") {

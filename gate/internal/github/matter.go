@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
 
 	"github.com/google/go-github/v57/github"
 
@@ -109,6 +112,39 @@ func (c *Client) Changes(ctx context.Context, m *Matter) ([]project.Change, erro
 	}
 	m.listed = true
 	return m.changes, nil
+}
+
+// Bounds of the files that are read of a head.
+const (
+	mostTexts = 100
+	mostText  = 64 << 10
+)
+
+// Texts are files of the head by their names, which a bundle gives. One that is
+// not there, is no file or is too large is left out, and so is a name that could
+// lead to another address.
+func (c *Client) Texts(ctx context.Context, m *Matter, names []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, name := range names[:min(len(names), mostTexts)] {
+		if !fs.ValidPath(name) || strings.ContainsAny(name, "\\%?#:") {
+			continue
+		}
+		file, _, _, err := c.api.Repositories.GetContents(ctx, c.owner, c.repo, name, &github.RepositoryContentGetOptions{Ref: m.Head})
+		var refused *github.ErrorResponse
+		if errors.As(err, &refused) && refused.Response.StatusCode == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, denied(fmt.Errorf("reading %s of the change: %w", name, err), "contents: read")
+		}
+		if file.GetType() != "file" || file.GetSize() > mostText {
+			continue
+		}
+		if text, err := file.GetContent(); err == nil {
+			out[name] = text
+		}
+	}
+	return out, nil
 }
 
 // Moved reports whether the pull request has a newer commit.

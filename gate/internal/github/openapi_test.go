@@ -31,6 +31,7 @@ var used = map[string][]string{
 	"/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts":                  {"get"},
 	"/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": {"get"},
 	"/repos/{owner}/{repo}/compare/{basehead}":                               {"get"},
+	"/repos/{owner}/{repo}/contents/{path}":                                  {"get"},
 }
 
 // large are schemas of replies of which gate reads little: what it reads is
@@ -84,7 +85,7 @@ func TestPrune(t *testing.T) {
 			strict(op)
 			kept[m] = op
 		}
-		path = strings.NewReplacer("{ref}", "{ref:.+}", "{basehead}", "{basehead:.+}").Replace(path)
+		path = strings.NewReplacer("{ref}", "{ref:.+}", "{path}", "{path:.+}", "{basehead}", "{basehead:.+}").Replace(path)
 		paths[path] = kept
 	}
 	lean(paths)

@@ -329,8 +329,33 @@ func TestArtifactsAreTakenByNumber(t *testing.T) {
 // that would be slower than what it goes to.
 func TestTheBaseIsNotChosenByTheChange(t *testing.T) {
 	for base, want := range map[string]bool{"new": true, "old": false} {
-		if ok, err := newFake(t).client().Fits(context.Background(), base, head, "main"); err != nil || ok != want {
-			t.Errorf("%s: %v, %v", base, ok, err)
+		ok, includes, err := newFake(t).client().Fits(context.Background(), base, head, "main")
+		if err != nil || ok != want || includes {
+			t.Errorf("%s: %v, %v, %v", base, ok, includes, err)
 		}
+	}
+}
+
+// TestTextsAreFilesOfTheHead: a name comes from a bundle, and leads nowhere else.
+func TestTextsAreFilesOfTheHead(t *testing.T) {
+	f := newFake(t)
+	f.texts = map[string]string{"kernels/a b/kernel.yaml": "retire: x\n", "kernels/large/kernel.yaml": strings.Repeat("#", mostText+1)}
+	names := []string{"kernels/a b/kernel.yaml", "kernels/none/kernel.yaml", "kernels/large/kernel.yaml", "../../../../user", "/etc/passwd", "a/../../b", "x?ref=main", "x#y", "x%2fy", ""}
+	got, err := f.client().Texts(context.Background(), &Matter{Head: head}, names)
+	if err != nil || len(got) != 1 || got["kernels/a b/kernel.yaml"] != "retire: x\n" || len(f.requests) != 3 {
+		t.Errorf("%v, %v, %v", got, err, f.requests)
+	}
+	for range mostTexts + 50 {
+		names = append(names, "kernels/many/kernel.yaml")
+	}
+	if f.requests = nil; true {
+		f.client().Texts(context.Background(), &Matter{Head: head}, names)
+	}
+	if len(f.requests) > mostTexts {
+		t.Errorf("%d requests", len(f.requests))
+	}
+	f.deny = "GET /repos/o/r/contents"
+	if _, err := f.client().Texts(context.Background(), &Matter{Head: head}, names); err == nil || !strings.Contains(err.Error(), "contents: read") {
+		t.Errorf("%v", err)
 	}
 }

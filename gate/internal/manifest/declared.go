@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
@@ -88,4 +89,30 @@ func (k *Kernel) declare(f kernelFile, bad func(key, hint, format string, args .
 		k.Retired = append(k.Retired, Retirement(r))
 	}
 	return nil
+}
+
+// A Declaration is what one kernel.yaml says of the base's kernels. Gone is why
+// the kernel itself is no more, "" for one that is.
+type Declaration struct {
+	Was     Predecessor
+	Retired []Retirement
+	Gone    string
+}
+
+// Declared reads the declarations of a kernel's kernel.yaml that lies in no tree.
+// Nothing else that it says is looked at.
+func Declared(text []byte, file, name string) (Declaration, error) {
+	var f kernelFile
+	lines, err := yamlfile.Decode(text, file, &f)
+	if err != nil {
+		return Declaration{}, err
+	}
+	if f.whole() {
+		return Declaration{Gone: f.Retire[0].Reason}, nil
+	}
+	k := &Kernel{Name: name}
+	err = k.declare(f, func(key, hint, format string, args ...any) error {
+		return &yamlfile.Error{File: file, Line: lines[key], Msg: fmt.Sprintf(format, args...), Advice: hint}
+	})
+	return Declaration{Was: k.Was, Retired: k.Retired}, err
 }

@@ -166,6 +166,7 @@ func TestLanguageRefuses(t *testing.T) {
 		{"machine's key", swap("[h200]", `[{name: b200, mtach: x}]`), `:3: unknown key "mtach"`, `did you mean "match"?`},
 		{"machine's pattern", swap("[h200]", `[{name: b200, match: "["}]`), `:3: machines: "[" is not a pattern over the names of GPUs`, ""},
 		{"age", swap("rules:", "max_age: 3 months\nrules:"), `:5: "3 months" is not an age: a number of hours (h), days (d) or weeks (w)`, "90d"},
+		{"build_head", swap("rules:", "build_head: yes\nrules:"), `:5: build_head cannot be "yes"`, "never, touched or always"},
 		{"new_ops", swap("rules:", "new_ops: fail\nrules:"), `:5: new_ops cannot be "fail"`, "inconclusive or warn"},
 		{"trade without when", trade("    when: {metric: latency.typical, min_improvement: 3%}\n", ""), `:7: rule "pay": replaces and when go together`, "replaces: spills, when: {metric: latency.typical, min_improvement: 3%}"},
 		{"trade for nothing known", trade("replaces: spills", "replaces: spill"), `:8: rule "pay": unknown rule "spill": there is nothing to replace`, `did you mean "spills"?`},

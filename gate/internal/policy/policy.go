@@ -33,6 +33,7 @@ type Policy struct {
 	AfterFailure AfterFailure
 	MaxAge       time.Duration // older evidence is not used; 0: any age
 	NewOps       Unanswered    // the status of a kernel whose op the base lacks
+	BuildHead    BuildHead     // what of a head is built by who judges a bundle
 	Rules        []Rule
 	Waivers      []Waiver
 
@@ -55,6 +56,18 @@ const (
 	OnlyWarns Unanswered = "warn"
 )
 
+// BuildHead says which kernels of a head are built where a bundle is judged, so
+// that their identities are not the word of the run that measured.
+type BuildHead string
+
+// BuildNever is the default. BuildTouched builds those that are called unchanged
+// although a file of the pull request goes into them.
+const (
+	BuildNever   BuildHead = "never"
+	BuildTouched BuildHead = "touched"
+	BuildAlways  BuildHead = "always"
+)
+
 // AfterFailure says whether a kernel that fails a tier goes on to the next.
 type AfterFailure string
 
@@ -72,6 +85,7 @@ type file struct {
 	Store        string    `yaml:"store"`
 	MaxAge       string    `yaml:"max_age"`
 	NewOps       string    `yaml:"new_ops"`
+	BuildHead    string    `yaml:"build_head"`
 	Latency      latency   `yaml:"latency"`
 	AfterFailure string    `yaml:"after_failure"`
 	Rules        []rule    `yaml:"rules"`
@@ -135,7 +149,7 @@ func (c checker) bad(key, hint, format string, args ...any) error {
 
 func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 	c := checker{name, lines}
-	p := &Policy{File: name, Kernels: f.Kernels, Store: f.Store, AfterFailure: Stop, NewOps: LeftOpen, kernelsLine: lines["kernels"], machinesLine: lines["machines"]}
+	p := &Policy{File: name, Kernels: f.Kernels, Store: f.Store, AfterFailure: Stop, NewOps: LeftOpen, BuildHead: BuildNever, kernelsLine: lines["kernels"], machinesLine: lines["machines"]}
 	switch {
 	case f.Version == 0:
 		return nil, c.bad("", "version: 1", "version is missing")
@@ -157,6 +171,11 @@ func check(f *file, name string, lines yamlfile.Lines) (*Policy, error) {
 	if f.NewOps != "" {
 		if p.NewOps = Unanswered(f.NewOps); p.NewOps != LeftOpen && p.NewOps != OnlyWarns {
 			return nil, c.bad("new_ops", "inconclusive or warn", "new_ops cannot be %q", f.NewOps)
+		}
+	}
+	if f.BuildHead != "" {
+		if p.BuildHead = BuildHead(f.BuildHead); p.BuildHead != BuildNever && p.BuildHead != BuildTouched && p.BuildHead != BuildAlways {
+			return nil, c.bad("build_head", "never, touched or always", "build_head cannot be %q", f.BuildHead)
 		}
 	}
 	if err := c.parts(f, p); err != nil {

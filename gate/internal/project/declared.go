@@ -10,16 +10,33 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-// A joiner pairs what both trees built.
+// Declarations are what the head's kernel.yaml files say of the base, by the names
+// of their kernels.
+func (p *Project) Declarations() map[string]manifest.Declaration {
+	out := map[string]manifest.Declaration{}
+	for _, k := range p.head {
+		if k.Was != (manifest.Predecessor{}) || len(k.Retired) > 0 {
+			out[k.Name] = manifest.Declaration{Was: k.Was, Retired: k.Retired}
+		}
+	}
+	for _, k := range p.base {
+		if reason := p.retired[k.Name]; reason != "" {
+			out[k.Name] = manifest.Declaration{Gone: reason}
+		}
+	}
+	return out
+}
+
+// A joiner pairs what both trees have.
 type joiner struct {
-	project *Project
+	retired func(slot) string // where the change declares that a kernel is gone, and why
 	bases   map[slot]*build.Result
 	known   map[string]bool // names that the base has, whatever the architecture
 	paired  map[slot]bool   // what a subject of the head is compared with
 }
 
-func (p *Project) joiner(base []build.Result) *joiner {
-	j := &joiner{project: p, bases: map[slot]*build.Result{}, known: map[string]bool{}, paired: map[slot]bool{}}
+func (p *Project) joiner(base []build.Result, retired func(slot) string) *joiner {
+	j := &joiner{retired: retired, bases: map[slot]*build.Result{}, known: map[string]bool{}, paired: map[slot]bool{}}
 	if p.NoBase != "" {
 		return j
 	}
@@ -33,18 +50,17 @@ func (p *Project) joiner(base []build.Result) *joiner {
 // pair finds the base of a kernel: under its own name and architecture, else
 // under those that it was declared to have had. A kernel that the base has under
 // its own name comes from no other, or a deleted kernel could hide in the name of another one.
-func (j *joiner) pair(head build.Result) (base *build.Result, was string) {
-	k, at := head.Kernel, slot{head.Kernel.Name, head.Arch}
+func (j *joiner) pair(at slot, declared manifest.Predecessor) (base *build.Result, was string) {
 	if base := j.bases[at]; base != nil {
 		j.paired[at] = true
 		return base, ""
 	}
 	from := at
-	if k.Was.Kernel != "" && !j.known[k.Name] {
-		from.name = k.Was.Kernel
+	if declared.Kernel != "" && !j.known[at.name] {
+		from.name = declared.Kernel
 	}
-	if k.Was.Arch != "" && j.bases[from] == nil {
-		from.arch = k.Was.Arch
+	if declared.Arch != "" && j.bases[from] == nil {
+		from.arch = declared.Arch
 	}
 	if from == at || j.bases[from] == nil {
 		return nil, ""
@@ -67,7 +83,7 @@ func (j *joiner) gone(base []build.Result) []*plan.Subject {
 	for _, r := range base {
 		at := slot{r.Kernel.Name, r.Arch}
 		if j.bases[at] != nil && !j.paired[at] {
-			out = append(out, &plan.Subject{Name: at.name, File: r.Kernel.File, Arch: at.arch, State: verdict.Gone, Retired: j.project.retiredAs(at)})
+			out = append(out, &plan.Subject{Name: at.name, File: r.Kernel.File, Arch: at.arch, State: verdict.Gone, Retired: j.retired(at)})
 		}
 	}
 	return out
@@ -80,10 +96,18 @@ func (p *Project) retiredAs(at slot) string {
 		return "retired: " + reason
 	}
 	for _, k := range p.head {
-		for _, r := range k.Retired {
-			if k.Name == at.name && r.Arch == at.arch {
-				return fmt.Sprintf("%s retires %s: %s", k.File, r.Arch, r.Reason)
-			}
+		if why := archRetired(k.Retired, at.arch, k.File); k.Name == at.name && why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// archRetired is where and why an architecture is retired, "" where it is not.
+func archRetired(retired []manifest.Retirement, arch, file string) string {
+	for _, r := range retired {
+		if r.Arch == arch {
+			return fmt.Sprintf("%s retires %s: %s", file, r.Arch, r.Reason)
 		}
 	}
 	return ""
@@ -93,20 +117,31 @@ func (p *Project) retiredAs(at slot) string {
 func lost(base, head build.Result, renamed bool) []plan.Loss {
 	k := head.Kernel
 	out := goneCases(base.Kernel, k)
-	if base.Kernel.Op.Name != k.Op.Name {
-		out = append(out, plan.Loss{Cause: plan.OtherOp, Op: base.Kernel.Op.Name})
-	}
+	out = append(out, exchangedOp(base.Kernel.Op.Name, k.Op.Name)...)
 	if base.Artifact != nil && head.Artifact != nil {
 		out = append(out, goneEntries(base.Artifact, head.Artifact, renamed)...)
 	}
-	for i := range out {
-		for _, r := range k.Retired {
-			if r.Case != "" && r.Case == out[i].Case || r.Entry != "" && r.Entry == out[i].Entry {
-				out[i].Declared = fmt.Sprintf("%s retires it: %s", k.File, r.Reason)
+	return declared(out, k.Retired, k.File)
+}
+
+// exchangedOp is the loss of a computation that became another.
+func exchangedOp(base, head string) []plan.Loss {
+	if base == head {
+		return nil
+	}
+	return []plan.Loss{{Cause: plan.OtherOp, Op: base}}
+}
+
+// declared says of losses where they are declared.
+func declared(losses []plan.Loss, retired []manifest.Retirement, file string) []plan.Loss {
+	for i := range losses {
+		for _, r := range retired {
+			if r.Case != "" && r.Case == losses[i].Case || r.Entry != "" && r.Entry == losses[i].Entry {
+				losses[i].Declared = fmt.Sprintf("%s retires it: %s", file, r.Reason)
 			}
 		}
 	}
-	return out
+	return losses
 }
 
 // goneCases are those that the base measures and the head does not.

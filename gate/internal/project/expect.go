@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
@@ -24,24 +25,40 @@ type Claim struct {
 	Head                         plan.Side
 	Cases                        []string
 	Left                         []plan.Loss
+	Brought                      []plan.Case // that no op of the base has
+	manifest.Declaration
 }
+
+// A Departure is a kernel of the base that somebody says the change retires.
+type Departure struct{ Name, File, Reason string }
 
 // A Change is a file of a pull request, as GitHub lists it.
 type Change struct{ Name, Status string }
+
+// A Pull is what GitHub says of a change: its commit, its files, nil where they
+// are not known, and the texts of kernel.yaml files at its head, nil where GitHub
+// was not asked.
+type Pull struct {
+	Head     string
+	Changes  []Change
+	Texts    map[string]string
+	Includes bool // the head has the base among its ancestors
+}
 
 // Expected is what is to be judged of a head that is not built here.
 type Expected struct {
 	Subjects []*plan.Subject
 	Ledger   *evidence.Ledger // what the compiler says of the base
 	Notes    []string
+	Refused  string // why nothing of what is claimed counts
 }
 
 // Expect joins what is claimed of a head to the base, which is built here. Which
 // kernels, cases and harnesses are judged comes from the base and its policy: a
 // claim adds kernels, and takes none away. Refused is why the claims cannot be
-// read; changes are the files of the pull request, nil where they are not known.
-// Doubt leaves a kernel open that is called unchanged although they touch it.
-func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, changes []Change, doubt bool) (*Expected, error) {
+// read. Doubt leaves a kernel open that is called unchanged although the files of
+// the pull request touch it.
+func (p *Project) Expect(ctx context.Context, claims []Claim, gone []Departure, refused string, pull Pull, doubt bool) (*Expected, error) {
 	base := p.builder.Build(ctx, p.baseRoot, p.base)
 	others := p.builder.Build(ctx, p.Root, slices.Collect(maps.Values(p.references)))
 	if err := ctx.Err(); err != nil {
@@ -51,12 +68,26 @@ func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, ch
 	if err != nil {
 		return nil, err
 	}
-	e := &Expected{Ledger: ledger}
-	if e.Subjects, err = p.joinClaims(claims, base, others, e); err != nil {
+	if refused == "" {
+		refused = p.contradicted(ctx, claims, gone, pull)
+	}
+	e := &Expected{Ledger: ledger, Refused: refused}
+	if refused != "" {
+		claims, gone = nil, nil
+	}
+	if e.Subjects, err = p.joinClaims(claims, gone, base, others, e); err != nil {
 		return nil, err
 	}
-	e.Subjects = append(e.Subjects, p.unclaimed(claims, changes)...)
-	e.Notes = append(e.Notes, touchedInputs(e.Subjects, base, changes, doubt)...)
+	e.Subjects = append(e.Subjects, p.unclaimed(claims, pull.Changes)...)
+	touched := touchedInputs(e.Subjects, base, pull.Changes)
+	if note, err := p.rebuild(ctx, e.Subjects, pull, touched); err != nil {
+		return nil, err
+	} else if note != "" {
+		e.Notes = append(e.Notes, note)
+	}
+	if p.Policy.BuildHead == policy.BuildNever {
+		e.Notes = append(e.Notes, doubted(e.Subjects, touched, doubt)...)
+	}
 	if refused != "" {
 		for _, s := range e.Subjects {
 			*s = plan.Subject{Name: s.Name, File: s.File, Arch: s.Arch, Op: s.Op, State: verdict.NoBase, Head: plan.Side{Why: refused, Absent: true}}
@@ -65,35 +96,45 @@ func (p *Project) Expect(ctx context.Context, claims []Claim, refused string, ch
 	return e, nil
 }
 
-func (p *Project) joinClaims(claims []Claim, base, others []build.Result, e *Expected) ([]*plan.Subject, error) {
-	bases, built := map[slot]*build.Result{}, map[slot]build.Result{}
-	for i, r := range base {
-		bases[slot{r.Kernel.Name, r.Arch}] = &base[i]
-	}
+func (p *Project) joinClaims(claims []Claim, gone []Departure, base, others []build.Result, e *Expected) ([]*plan.Subject, error) {
+	pairs, built := p.joiner(base, func(at slot) string { return claimedGone(claims, gone, base, at) }), map[slot]build.Result{}
 	for _, r := range slices.Concat(others, base) {
 		built[slot{r.Kernel.Name, r.Arch}] = r
 	}
 	var subjects []*plan.Subject
 	for _, c := range claims {
-		at := slot{c.Name, c.Arch}
-		if why := p.notJudged(c); why != "" && bases[at] == nil {
+		before, was := pairs.pair(slot{c.Name, c.Arch}, c.Was)
+		if why := p.notJudged(c); why != "" && (before == nil || was != "") {
 			e.Notes = append(e.Notes, fmt.Sprintf("%s is in the bundle and is not judged: %s", c.Name, why))
+			if was != "" {
+				delete(pairs.paired, slot{before.Kernel.Name, before.Arch})
+			}
 			continue
 		}
-		s, err := p.claimed(c, bases[at])
+		s, err := p.claimed(c, before)
 		if err != nil {
 			return nil, err
 		}
-		s.References = p.referencesOf(s, built)
+		s.Was, s.References = was, p.referencesOf(s, built)
 		subjects = append(subjects, s)
-		delete(bases, at)
 	}
-	for _, r := range base {
-		if bases[slot{r.Kernel.Name, r.Arch}] != nil {
-			subjects = append(subjects, &plan.Subject{Name: r.Kernel.Name, File: r.Kernel.File, Arch: r.Arch, Op: r.Kernel.Op.Name, State: verdict.Gone})
+	return append(subjects, pairs.gone(base)...), nil
+}
+
+// claimedGone is where a kernel of the base is said to be retired, and why; "" where
+// it is not.
+func claimedGone(claims []Claim, gone []Departure, base []build.Result, at slot) string {
+	for _, d := range gone {
+		if d.Name == at.name && slices.ContainsFunc(base, func(r build.Result) bool { return r.Kernel.Name == d.Name && r.Kernel.File == d.File }) {
+			return "retired: " + d.Reason
 		}
 	}
-	return subjects, nil
+	for _, c := range claims {
+		if why := archRetired(c.Retired, at.arch, c.File); c.Name == at.name && why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // notJudged says why a kernel that the base does not have is none of the
@@ -119,17 +160,19 @@ func (p *Project) claimed(c Claim, base *build.Result) (*plan.Subject, error) {
 	if base == nil {
 		return s, nil
 	}
-	s.State, s.File = verdict.Changed, base.Kernel.File
-	if c.File != s.File {
+	s.State = verdict.Changed
+	if base.Kernel.Name == c.Name && c.File != base.Kernel.File {
+		s.File = base.Kernel.File
 		s.Head = plan.Side{Absent: true, Why: "the bundle calls " + c.File + " the file of this kernel, and it is " + s.File}
 	}
-	s.Lost = append(goneNames(base.Kernel, c), c.Left...)
+	s.Lost = slices.Concat(goneNames(base.Kernel, c), exchangedOp(base.Kernel.Op.Name, c.Op), c.Left)
+	if base.Err == nil && s.Head.Why == "" && base.Kernel.Name == c.Name {
+		s.Lost = append(s.Lost, goneFunctions(base.Artifact, c)...)
+	}
+	s.Lost = declared(s.Lost, c.Retired, c.File)
 	if base.Err != nil {
 		s.Base.Why = "the base does not build: " + base.Err.Error()
 		return s, nil
-	}
-	if s.Head.Why == "" {
-		s.Lost = append(s.Lost, goneFunctions(base.Artifact, c)...)
 	}
 	if s.Base = side(*base); s.Head.Identity == s.Base.Identity {
 		s.State = verdict.Unchanged
@@ -137,18 +180,37 @@ func (p *Project) claimed(c Claim, base *build.Result) (*plan.Subject, error) {
 	return s, nil
 }
 
+// claimedCases are the base's cases of those names, with what the base measures
+// them by. What no op of the base has is judged by what the change brings along,
+// as far as the policy lets that be judged.
 func (p *Project) claimedCases(s *plan.Subject, c Claim) error {
 	op := p.opNamed(c.Op)
+	if op == nil && len(c.Brought) > 0 {
+		s.NewOp, s.Cases = newOp(c.Op), c.Brought
+		return nil
+	}
+	has := func(name string) *manifest.Case {
+		if op == nil {
+			return nil
+		}
+		if i := slices.IndexFunc(op.Cases, func(k manifest.Case) bool { return k.Name == name }); i >= 0 {
+			return &op.Cases[i]
+		}
+		return nil
+	}
+	for _, b := range c.Brought {
+		if s.NewOp = newCase(c.Op, b.Name); has(b.Name) != nil {
+			s.Head = plan.Side{Absent: true, Why: fmt.Sprintf("the bundle calls the case %s new, and the base's op %s has it", b.Name, c.Op)}
+		}
+	}
 	for _, name := range c.Cases {
 		one := plan.Case{Name: name}
-		if op != nil {
-			if i := slices.IndexFunc(op.Cases, func(k manifest.Case) bool { return k.Name == name }); i >= 0 {
-				id, err := p.Harness.ID(op, op.Cases[i])
-				if err != nil {
-					return fmt.Errorf("%s: %w", c.Name, err)
-				}
-				one.Harness = id
+		if k := has(name); k != nil {
+			id, err := p.Harness.ID(op, *k)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
 			}
+			one.Harness, one.CheckOnly = id, k.CheckOnly
 		}
 		if one.Harness == "" && s.Head.Why == "" {
 			s.Head = plan.Side{Absent: true, Why: fmt.Sprintf("the base has no op %s with a case %s: what it is checked against would be the change's own", c.Op, name)}
@@ -189,10 +251,8 @@ func goneNames(base *manifest.Kernel, c Claim) []plan.Loss {
 }
 
 func (p *Project) opNamed(name string) *manifest.Op {
-	for _, k := range slices.Concat(p.base, p.head) {
-		if k.Op.Name == name {
-			return k.Op
-		}
+	if i := slices.IndexFunc(p.ops, func(o *manifest.Op) bool { return o.Name == name }); i >= 0 {
+		return p.ops[i]
 	}
 	return nil
 }
@@ -214,28 +274,40 @@ func (p *Project) unclaimed(claims []Claim, changes []Change) []*plan.Subject {
 	return out
 }
 
-// touchedInputs names the kernels that are called unchanged although the pull
-// request changes a file that goes into them. A comment changes nothing; whether
-// it was one cannot be told without building the head.
-func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Change, doubt bool) []string {
-	var notes []string
+// touchedInputs are the kernels that are called unchanged although the pull
+// request changes a file that goes into them, with those files. A comment changes
+// nothing; whether it was one cannot be told without building the head.
+func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Change) map[*plan.Subject][]string {
+	touched := map[*plan.Subject][]string{}
 	for _, s := range subjects {
-		i := slices.IndexFunc(base, func(r build.Result) bool { return r.Kernel.Name == s.Name && r.Arch == s.Arch && r.Artifact != nil })
+		i := slices.IndexFunc(base, func(r build.Result) bool {
+			return (r.Kernel.Name == s.Name || r.Kernel.Name == s.Was) && r.Arch == s.Arch && r.Artifact != nil
+		})
 		if s.State != verdict.Unchanged || i < 0 {
 			continue
 		}
-		var touched []string
 		for _, c := range changes {
 			if goesInto(c.Name, base[i]) {
-				touched = append(touched, printable.Line(c.Name))
+				touched[s] = append(touched[s], printable.Line(c.Name))
 			}
 		}
-		if len(touched) > 0 {
-			note := fmt.Sprintf("%s is called unchanged, and the pull request changes what it is built from: %s. That it compiles to the same code was not checked: nothing of the head is built here",
-				s.Name, strings.Join(touched[:min(mostNamed, len(touched))], ", "))
-			if notes = append(notes, note); doubt {
-				s.Head = plan.Side{Absent: true, Why: note}
-			}
+	}
+	return touched
+}
+
+// doubted says of the kernels that are called unchanged what was not checked, and
+// leaves them open if that is asked for.
+func doubted(subjects []*plan.Subject, touched map[*plan.Subject][]string, doubt bool) []string {
+	var notes []string
+	for _, s := range subjects {
+		files := touched[s]
+		if len(files) == 0 {
+			continue
+		}
+		note := fmt.Sprintf("%s is called unchanged, and the pull request changes what it is built from: %s. That it compiles to the same code was not checked: nothing of the head is built here",
+			s.Name, strings.Join(files[:min(mostNamed, len(files))], ", "))
+		if notes = append(notes, note); doubt {
+			s.Head = plan.Side{Absent: true, Why: note}
 		}
 	}
 	return notes

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/kernels/harness"
 )
@@ -116,6 +117,7 @@ func (p *Project) loadKernels(policyName string) (int, error) {
 	if err := p.Policy.Idle(scopes(scope)); err != nil {
 		return 0, err
 	}
+	p.ops = slices.Concat(base.Ops, head.Ops)
 	p.base, _ = choose(base.Kernels, p.options.Kernels) // a name that the base lacks is new
 	if p.head, err = filter(head.Kernels, p.options.Kernels); err != nil {
 		return 0, err
@@ -140,24 +142,49 @@ func (p *Project) basePatterns(policyName string) []string {
 // takeOps gives the head's kernels the base's ops: their inputs, references,
 // tolerances and shapes. What the base does not have is judged by nobody yet.
 func (p *Project) takeOps(ops []*manifest.Op) {
-	p.newOps = map[string]string{}
+	p.newOps, p.unasked = map[string]string{}, map[string][]string{}
 	for _, k := range p.head {
 		at := slices.IndexFunc(ops, func(o *manifest.Op) bool { return o.Name == k.Op.Name })
 		if at < 0 {
-			p.newOps[k.Name] = fmt.Sprintf("the base has no op %s: what a kernel of it computes is compared with a reference that the change brings along", k.Op.Name)
+			p.newOps[k.Name] = newOp(k.Op.Name)
 			continue
 		}
 		var cases []manifest.Case
 		for _, c := range k.Cases {
 			same := slices.IndexFunc(ops[at].Cases, func(x manifest.Case) bool { return x.Name == c.Name })
 			if same < 0 {
-				p.newOps[k.Name] = fmt.Sprintf("the base's op %s has no case %q: it is judged once the op is merged", k.Op.Name, c.Name)
+				p.newOps[k.Name] = newCase(k.Op.Name, c.Name)
+				p.unasked[k.Name] = append(p.unasked[k.Name], c.Name)
 				continue
 			}
 			cases = append(cases, ops[at].Cases[same])
 		}
 		k.Op, k.Cases = ops[at], cases
 	}
+}
+
+func newOp(op string) string {
+	return fmt.Sprintf("the base has no op %s: what a kernel of it computes is compared with a reference that the change brings along", op)
+}
+
+func newCase(op, name string) string {
+	return fmt.Sprintf("the base's op %s has no case %q: it is judged once the op is merged", op, name)
+}
+
+// Brought are the cases of a kernel that no op of the base has: all of them where
+// the op is the change's, and otherwise by name alone, since they are not measured.
+func (p *Project) Brought(s *plan.Subject) []plan.Case {
+	if s.NewOp == "" {
+		return nil
+	}
+	var out []plan.Case
+	for _, name := range p.unasked[s.Name] {
+		out = append(out, plan.Case{Name: name})
+	}
+	if len(out) == 0 {
+		return s.Cases
+	}
+	return out
 }
 
 // BaseStore is the folder of evidence in the base's tree, where the base judges and

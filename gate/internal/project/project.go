@@ -73,6 +73,8 @@ type Project struct {
 	judging    string                      // the tree that policy, ops and references come from
 	retired    map[string]string           // why kernels were retired in the head, by name
 	newOps     map[string]string           // why no one judges the op of a kernel yet, by the kernel's name
+	unasked    map[string][]string         // cases of a kernel that the base's op lacks, by the kernel's name
+	ops        []*manifest.Op              // of both sides, the base's first
 	compared   *git.Comparison             // of the working tree with the base; nil where there is none
 	references map[string]*manifest.Kernel // what rules with relative_to name
 	unknown    map[string]string           // why the base's content of an input is not known, by the input and its content

@@ -151,13 +151,13 @@ func (p *Project) compiled(head, base []build.Result) (*evidence.Ledger, error) 
 
 // join pairs what both trees built, by name and architecture.
 func (p *Project) join(head, others, base []build.Result) ([]*plan.Subject, error) {
-	pairs, built := p.joiner(base), map[slot]build.Result{}
+	pairs, built := p.joiner(base, p.retiredAs), map[slot]build.Result{}
 	for _, r := range slices.Concat(head, others) {
 		built[slot{r.Kernel.Name, r.Arch}] = r
 	}
 	var subjects []*plan.Subject
 	for _, r := range head {
-		was, name := pairs.pair(r)
+		was, name := pairs.pair(slot{r.Kernel.Name, r.Arch}, r.Kernel.Was)
 		s, err := p.subject(r, was, name)
 		if err != nil {
 			return nil, err

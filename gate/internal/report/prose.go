@@ -22,7 +22,8 @@ func prose(s string) string {
 	var words []string
 	for i, w := range strings.Fields(printable.Line(s)) {
 		if !plainWord.MatchString(w) || linked.MatchString(w) || i == 0 && listStart.MatchString(w) {
-			w = code(w)
+			end := len(strings.TrimRight(w, ",;.:"))
+			w = code(w[:end]) + w[end:]
 		}
 		words = append(words, w)
 	}

@@ -120,6 +120,7 @@ kernels: [kernels/**/kernel.yaml, "!kernels/x/**"]
 machines: [h200, {name: ours, match: "NVIDIA B*"}]
 store: s3://bucket/prefix?region=eu-west-1
 new_ops: warn
+build_head: touched
 max_age: 90d
 latency: {profile: strict, budget: 90s, gpu_budget: 20s, base: run}
 after_failure: continue
