@@ -31,7 +31,7 @@ func checkCommand() *cli.Command {
 			"Exit status: 0 pass, 1 a policy is broken, 2 usage or an invalid file, 3 a tool failed, 4 inconclusive.",
 		Flags: append(append(commonFlags(), outputFlags()...),
 			&cli.StringFlag{Name: "judge", Usage: "judge by the policy, the waivers and the ops of this `SIDE`: base or head (default: base in a pull request or a merge queue, else head)"},
-			&cli.StringFlag{Name: "tiers", Usage: "ask only these `TIERS`, in their order: static, which needs no GPU, then correctness, profile, latency (default: all)"},
+			&cli.StringFlag{Name: "tiers", Usage: "ask only these `TIERS`, in their order: static, which needs no GPU, then correctness, sanitizer (which may be left out), profile, latency (default: all)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the questions, what would answer each, and about how many GPU seconds that takes"}),
 		Action: func(c *cli.Context) error { return runCheck(c, false) },
 	}

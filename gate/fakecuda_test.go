@@ -73,7 +73,7 @@ func makeFakeCUDA(root string, tc *toolchain.Toolchain) error {
 
 // fakes are the simulated programs by the names under which they are run. Each
 // is the test binary itself: a confined program cannot reach another one.
-var fakes = map[string]func(args []string) int{"nvcc": fakeNVCC, "ncu": fakeNCU}
+var fakes = map[string]func(args []string) int{"nvcc": fakeNVCC, "ncu": fakeNCU, "compute-sanitizer": fakeSanitizer}
 
 const harnessName = "gate-harness-"
 

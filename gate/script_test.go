@@ -207,8 +207,12 @@ func condition(name string) (bool, error) {
 		_, err := os.Stat("/usr/local/cuda/bin/ncu")
 		_, onPath := exec.LookPath("ncu")
 		return len(usual) > 0 || err == nil || onPath == nil, nil
+	case "sanitizer-installed":
+		_, err := os.Stat("/usr/local/cuda/bin/compute-sanitizer")
+		_, onPath := exec.LookPath("compute-sanitizer")
+		return err == nil || onPath == nil, nil
 	}
-	return false, fmt.Errorf("there is no condition %q", name)
+	return false, fmt.Errorf("unknown condition %q", name)
 }
 
 // exits runs a program that must end with exactly this status.
@@ -241,8 +245,8 @@ func repo(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// machine pretends that this is a machine with Nsight Compute and one GPU, or
-// two, or without the former.
+// machine pretends that this is a machine with one GPU, or two, and with Nsight
+// Compute and compute-sanitizer, or without both.
 func machine(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: machine h200 [without-ncu] [two]")
@@ -259,6 +263,7 @@ func machine(ts *testscript.TestScript, neg bool, args []string) {
 	if !slices.Contains(args, "without-ncu") {
 		dir := filepath.Join(ts.Getenv("WORK"), "ncu-bin")
 		ts.Check(becomeFake(filepath.Join(dir, "ncu")))
+		ts.Check(os.Symlink("ncu", filepath.Join(dir, "compute-sanitizer")))
 		ts.Setenv("PATH", dir+string(filepath.ListSeparator)+ts.Getenv("PATH"))
 	}
 }

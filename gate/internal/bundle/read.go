@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -15,7 +16,7 @@ import (
 
 // What may stand in a bundle.
 var (
-	fileName = regexp.MustCompile(`^(?:records/[0-9a-f]{64}\.json|raw/(?:correctness|profile|latency)\.[0-9a-f]{8}\.[a-z]{1,16}(?:\.[a-z]{1,8}){0,2}\.gz)$`)
+	fileName = regexp.MustCompile(`^(?:records/[0-9a-f]{64}\.json|raw/(?:` + evidence.Names(evidence.Order[1:], "|") + `)\.[0-9a-f]{8}\.[a-z]{1,16}(?:\.[a-z]{1,8}){0,2}\.gz)$`)
 	commit   = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
 	codeID   = regexp.MustCompile(`^(?:v[0-9]{1,4})?[0-9a-f]{64}$`)
 	arch     = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
@@ -209,9 +210,7 @@ func (b *Bundle) records(files map[string][]byte) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
-		switch r.Tier {
-		case evidence.Static, evidence.Correctness, evidence.Profile, evidence.Latency:
-		default:
+		if !slices.Contains(evidence.Order, r.Tier) {
 			return fmt.Errorf("%s is of the tier %s, which no bundle has", f.Name, printable.Quote(string(r.Tier), 40))
 		}
 		e := Entry{Record: files[f.Name], Raw: map[string][]byte{}}

@@ -42,6 +42,8 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 		return a.correctness(r, raw["harness.jsonl"])
 	case evidence.Profile:
 		return auditProfile(r, raw["ncu.csv"])
+	case evidence.Sanitizer:
+		return auditSanitizer(r, raw)
 	case evidence.Calibration:
 		return auditCalibration(r, raw["harness.jsonl"])
 	case evidence.Sessions:
@@ -57,6 +59,7 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 var parts = map[evidence.Tier]struct{ raw, sections []string }{
 	evidence.Correctness: {[]string{"harness.jsonl"}, []string{"checks"}},
 	evidence.Profile:     {[]string{"ncu.csv"}, []string{"launches"}},
+	evidence.Sanitizer:   {[]string{"initcheck.txt", "memcheck.txt", "racecheck.txt", "synccheck.txt"}, nil},
 	evidence.Latency:     {[]string{"harness.jsonl"}, []string{"samples"}},
 	evidence.Calibration: {[]string{"harness.jsonl"}, []string{"aa", "samples"}},
 	evidence.Sessions:    {nil, []string{"sessions"}},

@@ -53,6 +53,10 @@ type Bench struct {
 	ncu       string // "" when it is not installed
 	ncuWhy    string // what to say then
 	profiler  string // ncu's version
+	sanitizer string // "" when compute-sanitizer is not installed
+
+	sanitizerWhy, sanitizerVersion string
+
 	device    gpu.Device
 	commit    string
 	metrics   []string
@@ -122,7 +126,7 @@ func (c *Bench) Others(ctx context.Context, o Options, most int) []*Bench {
 	return out
 }
 
-// fit builds the harness for the GPU and finds the profiler.
+// fit builds the harness for the GPU and finds the programs that watch a kernel.
 func (b *Bench) fit(ctx context.Context, o Options) (err error) {
 	if b.program, err = o.Harness.Program(ctx, o.Tools, b.device.ComputeCapability); err != nil {
 		return err
@@ -142,6 +146,12 @@ func (b *Bench) fit(ctx context.Context, o Options) (err error) {
 		b.ncuWhy = "Nsight Compute is missing: " + err.Error()
 	} else {
 		b.ncu, b.profiler = tool.Path, "ncu "+tool.Version
+	}
+	tool, err = toolchain.FindTool(ctx, "compute-sanitizer", toolchain.Options{Env: o.Env, CacheDir: o.Cache})
+	if err != nil {
+		b.sanitizerWhy = "compute-sanitizer is missing: " + err.Error()
+	} else {
+		b.sanitizer, b.sanitizerVersion = tool.Path, "compute-sanitizer "+tool.Version
 	}
 	b.foreign(ctx)
 	return nil
@@ -246,16 +256,23 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 	case s.Tier == evidence.Latency:
 		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks), s.States))
 	case s.Tier == evidence.Profile:
-		for _, u := range c.units(s.Tasks) {
-			r, err := c.profileUnit(ctx, u)
-			if err := enter(l)([]*evidence.Record{r}, err); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.eachUnit(ctx, s, l, c.profileUnit)
+	case s.Tier == evidence.Sanitizer:
+		return c.eachUnit(ctx, s, l, c.sanitizeUnit)
 	}
 	for _, group := range byContender(c.units(s.Tasks)) {
 		if err := enter(l)(c.checkUnits(ctx, group)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachUnit measures units whose processes are their own.
+func (c *Bench) eachUnit(ctx context.Context, s plan.Step, l *evidence.Ledger, measure func(context.Context, unit) (*evidence.Record, error)) error {
+	for _, u := range c.units(s.Tasks) {
+		r, err := measure(ctx, u)
+		if err := enter(l)([]*evidence.Record{r}, err); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Schema names the layout of a Record.
@@ -21,15 +22,28 @@ type Tier string
 
 // The tiers. Static needs no GPU and is rebuilt rather than stored. Calibration
 // is of the machine's noise and decides nothing. Sessions are the times of one
-// code in one job after another.
+// code in one job after another. Sanitizer is measured only where a rule asks.
 const (
 	Static      Tier = "static"
 	Correctness Tier = "correctness"
+	Sanitizer   Tier = "sanitizer"
 	Profile     Tier = "profile"
 	Latency     Tier = "latency"
 	Calibration Tier = "calibration"
 	Sessions    Tier = "sessions"
 )
+
+// Order is that in which tiers are collected, those of a verdict alone.
+var Order = []Tier{Static, Correctness, Sanitizer, Profile, Latency}
+
+// Names are those of tiers, in one text.
+func Names(tiers []Tier, between string) string {
+	var names []string
+	for _, t := range tiers {
+		names = append(names, string(t))
+	}
+	return strings.Join(names, between)
+}
 
 // An Identity says which code was measured: the code id covers the machine
 // code, the host id the code that launches it. Both are hex SHA-256.

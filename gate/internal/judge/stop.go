@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -11,11 +12,11 @@ import (
 
 // Stop ends the questions that a failed tier makes a waste of GPU time, as far
 // as they are not answered: of a whole kernel after the static tier, of one case
-// on one machine after correctness. It ends the conditions of trades that nothing
+// on one machine after correctness and after the sanitizer. It ends the conditions of trades that nothing
 // waits for, whatever the policy says of failures.
 func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
 	j := newJudge(p, l)
-	failed := failures{static: map[*plan.Subject]bool{}, wrong: map[place]bool{}}
+	failed := failures{static: map[*plan.Subject]bool{}, wrong: map[place]evidence.Tier{}}
 	if p.Policy.AfterFailure == policy.Stop {
 		failed = j.failures()
 	}
@@ -28,8 +29,8 @@ func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
 		switch {
 		case failed.static[q.Subject]:
 			q.Stopped = "not measured: the static tier failed"
-		case failed.wrong[place{q.Subject, q.Case, q.Machine}] && q.Tier != evidence.Correctness:
-			q.Stopped = "not measured: the correctness tier failed"
+		case failed.before(&q) != "":
+			q.Stopped = fmt.Sprintf("not measured: the %s tier failed", failed.before(&q))
 		case q.Kind == plan.Condition && j.unneeded(&q):
 			q.Stopped = "not asked for: nothing is to be traded"
 		default:
@@ -51,22 +52,31 @@ type place struct {
 // failures are the tiers after which a kernel goes no further.
 type failures struct {
 	static map[*plan.Subject]bool
-	wrong  map[place]bool
+	wrong  map[place]evidence.Tier // the first that failed
+}
+
+// before is the tier that failed and comes before that of a question, "" for none.
+func (f failures) before(q *plan.Question) evidence.Tier {
+	tier := f.wrong[place{q.Subject, q.Case, q.Machine}]
+	if q.Tier == tier || q.Tier == evidence.Correctness {
+		return ""
+	}
+	return tier
 }
 
 func (j *judge) failures() failures {
-	out := failures{static: map[*plan.Subject]bool{}, wrong: map[place]bool{}}
+	out := failures{static: map[*plan.Subject]bool{}, wrong: map[place]evidence.Tier{}}
 	for i := range j.plan.Questions {
 		q := &j.plan.Questions[i]
-		if q.Weight != verdict.Red || q.Tier != evidence.Static && q.Tier != evidence.Correctness {
+		if q.Weight != verdict.Red || !slices.Contains([]evidence.Tier{evidence.Static, evidence.Correctness, evidence.Sanitizer}, q.Tier) {
 			continue
 		}
 		f := j.finding(q)
 		switch red := f.Status == verdict.Fail && f.Severity == verdict.Red; {
 		case red && q.Tier == evidence.Static:
 			out.static[q.Subject] = true
-		case red:
-			out.wrong[place{q.Subject, q.Case, q.Machine}] = true
+		case red && out.wrong[place{q.Subject, q.Case, q.Machine}] != evidence.Correctness:
+			out.wrong[place{q.Subject, q.Case, q.Machine}] = q.Tier
 		}
 	}
 	return out

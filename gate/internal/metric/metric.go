@@ -48,7 +48,7 @@ func (m Metric) Exactness() string {
 	switch m.Tier {
 	case evidence.Static:
 		return "exact"
-	case evidence.Correctness:
+	case evidence.Correctness, evidence.Sanitizer:
 		return "repeatable"
 	case evidence.Profile:
 		return "counted"
@@ -71,6 +71,10 @@ var own = slices.Concat([]Metric{
 	{Name: "check.relative_error", Unit: "", Tier: evidence.Correctness, Doc: "The relative error ‖out−ref‖/‖ref‖ against the float64 reference, the worst input class."},
 	{Name: "check.max_abs_error", Unit: "", Tier: evidence.Correctness, Doc: "Largest absolute error, the worst input class."},
 	{Name: "check.failed_classes", Unit: "", Tier: evidence.Correctness, Doc: "Input classes on which the kernel is wrong."},
+	{Name: "sanitizer.memcheck", Unit: "", Tier: evidence.Sanitizer, Doc: "Accesses outside of memory that the kernel was given, as compute-sanitizer counts them in one call."},
+	{Name: "sanitizer.racecheck", Unit: "", Tier: evidence.Sanitizer, Doc: "Hazards between threads in shared memory, as compute-sanitizer counts them in one call."},
+	{Name: "sanitizer.initcheck", Unit: "", Tier: evidence.Sanitizer, Doc: "Reads of global memory that nothing has written, as compute-sanitizer counts them in one call."},
+	{Name: "sanitizer.synccheck", Unit: "", Tier: evidence.Sanitizer, Doc: "Barriers and other synchronisation used wrongly, as compute-sanitizer counts them in one call."},
 }, times(evidence.Warm, "", "inputs in L2"), times(evidence.Cold, "cold_", "inputs not in L2"))
 
 // times are the metrics of one state of the caches.

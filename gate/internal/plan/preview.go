@@ -39,6 +39,7 @@ type Preview struct {
 const (
 	checkSeconds   = 1.9 // a case: every input class, against the reference
 	profileSeconds = 2.4
+	searchSeconds  = 12 // a case: four processes
 	startSeconds   = 0.3
 	timeSeconds    = 0.2
 	alonePasses    = 10
@@ -56,6 +57,8 @@ func (s Step) seconds() float64 {
 		return alonePasses * process
 	case s.Tier == evidence.Profile:
 		return n * profileSeconds
+	case s.Tier == evidence.Sanitizer:
+		return n * searchSeconds
 	}
 	return n * checkSeconds
 }

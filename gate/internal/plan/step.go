@@ -51,14 +51,11 @@ func (s Step) Keys() []evidence.Key {
 // Next is what is measured next, tier by tier, each for all subjects; nil when
 // nothing is open.
 func (p Plan) Next(l *evidence.Ledger) *Step {
-	for _, of := range []func(evidence.Key) bool{
-		func(k evidence.Key) bool { return k.Tier == evidence.Correctness },
-		func(k evidence.Key) bool { return k.Tier == evidence.Profile },
-		func(k evidence.Key) bool { return k.Tier == evidence.Latency && !k.Compares() },
-		func(k evidence.Key) bool { return k.Compares() },
-	} {
-		if s := p.step(l, of); s != nil {
-			return s
+	for _, compares := range []bool{false, true} {
+		for _, tier := range evidence.Order[1:] { // the static tier is built
+			if s := p.step(l, func(k evidence.Key) bool { return k.Tier == tier && k.Compares() == compares }); s != nil {
+				return s
+			}
 		}
 	}
 	return nil

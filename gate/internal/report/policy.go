@@ -22,14 +22,10 @@ func judgedBy(v *verdict.Verdict) string {
 
 // tiers names those that were asked for, as the subject of a sentence.
 func tiers(list []evidence.Tier) string {
-	var names []string
-	for _, t := range list {
-		names = append(names, string(t))
+	if len(list) == 1 {
+		return "the " + string(list[0]) + " tier was"
 	}
-	if len(names) == 1 {
-		return "the " + names[0] + " tier was"
-	}
-	return "the tiers " + strings.Join(names, ", ") + " were"
+	return "the tiers " + evidence.Names(list, ", ") + " were"
 }
 
 // waivers says of every waiver what became of it.

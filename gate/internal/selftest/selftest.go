@@ -146,7 +146,7 @@ func worst(v *verdict.Verdict) string {
 // for.
 func (r *Result) evidence(b *bench) error {
 	for _, w := range evidenceWays {
-		for _, tier := range []evidence.Tier{evidence.Correctness, evidence.Profile, evidence.Latency} {
+		for _, tier := range evidence.Order[1:] {
 			n := b.red(tier)
 			if n == nil || w.tier != "" && w.tier != tier {
 				continue

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/disk"
@@ -209,13 +210,16 @@ func decode(path string) (*evidence.Record, error) {
 	return r, nil
 }
 
+// measured are the tiers of records with raw inputs.
+var measured = evidence.Names(append(slices.Clone(evidence.Order[1:]), evidence.Calibration), "|")
+
 // What Put and Keep write. Nothing else in a store is read or removed.
 var (
 	machineName = regexp.MustCompile(`^[a-z0-9-]+-[0-9a-f]{8}$`)
 	codeName    = regexp.MustCompile(`^(?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}$`)
 	caseName    = regexp.MustCompile(`^[A-Za-z0-9_.-]+-[0-9a-f]{8}$`)
-	recordName  = regexp.MustCompile(`^(?:correctness|profile|latency|calibration|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
-	rawName     = regexp.MustCompile(`^(correctness|profile|latency|calibration)\.([0-9a-f]{8})\.([A-Za-z0-9_.-]+)\.gz$`)
+	recordName  = regexp.MustCompile(`^(?:` + measured + `|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
+	rawName     = regexp.MustCompile(`^(` + measured + `)\.([0-9a-f]{8})\.([A-Za-z0-9_.-]+)\.gz$`)
 	tempName    = regexp.MustCompile(`^\.tmp-[0-9]+$`)
 )
 

@@ -7,7 +7,7 @@ import (
 
 // besides are the folders that a program's own files lie in, beside its bin. A
 // prefix can be a user's ~/.local, which holds more.
-var besides = []string{"bin", "lib*", "include", "nvvm", "targets", "*-linux-*", "nsight-compute*"}
+var besides = []string{"bin", "lib*", "include", "nvvm", "targets", "*-linux-*", "nsight-compute*", "compute-sanitizer*"}
 
 // Folders are what the compilers need to read of themselves.
 func (t *Toolchain) Folders() []string {

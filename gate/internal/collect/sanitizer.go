@@ -1,0 +1,163 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/gate/gate/internal/command"
+	"github.com/kernelgate/gate/gate/internal/disk"
+	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/printable"
+	"github.com/kernelgate/gate/gate/internal/toolchain"
+)
+
+// sanitizerLimit ends a search that does not end: racecheck runs a kernel
+// hundreds of times slower.
+const sanitizerLimit = 10 * time.Minute
+
+// sanitizers are the tools of compute-sanitizer. Each has a process of its own,
+// since only one of them can watch a kernel.
+var sanitizers = []string{"memcheck", "racecheck", "initcheck", "synccheck"}
+
+// sanitizeUnit runs one call of one unit under every tool of compute-sanitizer.
+func (c *Bench) sanitizeUnit(ctx context.Context, u unit) (*evidence.Record, error) {
+	if c.sanitizer == "" {
+		return c.failed(evidence.Sanitizer, u, &evidence.Failure{Kind: evidence.Tool, Message: c.sanitizerWhy}), nil
+	}
+	r, raw := c.record(evidence.Sanitizer, u), map[string][]byte{}
+	r.Provenance.Profiler, r.Metrics = c.sanitizerVersion, evidence.Metrics{}
+	for _, tool := range sanitizers {
+		c.say("searching %s with %s on %s", u.kernel, tool, u.on.Name)
+		log, s, end, err := c.runSanitizer(ctx, tool, u)
+		if err != nil {
+			return nil, fmt.Errorf("searching %s: %w", u.kernel, err)
+		}
+		v, f := searched(tool, log, s, end)
+		if f != nil {
+			r = c.failed(evidence.Sanitizer, u, f)
+			if unsettles(f) {
+				return r, c.probe(ctx)
+			}
+			return r, nil
+		}
+		r.Provenance.Protocol = s.config.Protocol
+		r.Metrics["sanitizer."+tool], raw[tool+".txt"] = v, log
+	}
+	return r, c.keep(r, "", raw)
+}
+
+// runSanitizer is one call of a kernel under one tool. What the harness reports
+// as a failed call of CUDA is not counted a second time.
+func (c *Bench) runSanitizer(ctx context.Context, tool string, u unit) (log []byte, s *stream, r command.Result, err error) {
+	op, err := c.op(u.op)
+	if err != nil {
+		return nil, nil, r, err
+	}
+	dir, err := disk.TempDir(c.cache, tool)
+	if err != nil {
+		return nil, nil, r, err
+	}
+	defer disk.RemoveTemp(dir)
+	file := filepath.Join(dir, "findings.txt")
+	args := append(sanitizerArgs(tool, file), c.program)
+	args = append(args, harnessArgs("profile", op, []unit{u})...)
+	reads := append(files(op, []unit{u}), toolchain.Folders(c.sanitizer)...)
+	if r, err = c.runIn(ctx, dir, command.Command{Path: c.sanitizer, Args: args, Limit: sanitizerLimit}, reads...); err != nil {
+		return nil, nil, r, err
+	}
+	log, err = disk.ReadFile(file, 32<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // no file reads as no summary
+	}
+	return []byte(printable.Text(string(log))), parseStream(onlyJSON(r.Stdout)), r, err
+}
+
+func sanitizerArgs(tool, log string) []string {
+	return []string{"--tool", tool, "--target-processes", "all", "--report-api-errors", "no", "--print-limit", "20", "--log-file", log}
+}
+
+// searched is what one process found. A kernel that a tool ended breaks the
+// harness as well, so findings come before the harness's own words.
+func searched(tool string, log []byte, s *stream, end command.Result) (evidence.Value, *evidence.Failure) {
+	v, err := findings(tool, log)
+	switch {
+	case end.Stopped != "":
+		return v, &evidence.Failure{Kind: evidence.Tool, Message: tool + " was killed: " + end.Stopped}
+	case err == nil && v.Number > 0 && s.config != nil:
+		return v, nil
+	case len(s.errors) > 0:
+		return v, s.errors[0].fault()
+	case err != nil:
+		return v, &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("%s said nothing that can be used: %v (%s)", tool, err, ending("compute-sanitizer", end))}
+	case !s.ended || end.Code != 0:
+		return v, &evidence.Failure{Kind: evidence.Tool, Message: ending("compute-sanitizer", end)}
+	}
+	return v, nil
+}
+
+var (
+	summary  = regexp.MustCompile(`^========= (?:ERROR SUMMARY: ([0-9]+) errors?|RACECHECK SUMMARY: ([0-9]+) hazards? displayed \([0-9]+ errors?, [0-9]+ warnings?\))$`)
+	location = regexp.MustCompile(`\bat (.+)\+0x[0-9a-f]+(?: in (\S+:[0-9]+))?`)
+)
+
+// findings counts what a tool of compute-sanitizer found, and names the place of
+// the first. A log without findings holds its heading and its summary and
+// nothing else: any other line could be a search that did not happen.
+func findings(tool string, log []byte) (evidence.Value, error) {
+	var total, other, where string
+	heads, text := 0, strings.TrimSuffix(string(bytes.TrimSpace(log)), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimRight(line, " ")
+		m := summary.FindStringSubmatch(line)
+		switch {
+		case line == "========= COMPUTE-SANITIZER":
+			heads++
+		case m != nil && total != "":
+			return evidence.Value{}, errors.New("it sums up twice")
+		case m != nil && (m[2] != "") != (tool == "racecheck"):
+			return evidence.Value{}, fmt.Errorf("%q is not a summary of %s", line, tool)
+		case m != nil:
+			total = m[1] + m[2]
+		case line != "" && line != "=========" && other == "":
+			other = line
+		}
+		if at := location.FindStringSubmatch(line); where == "" && at != nil {
+			where = strings.TrimSpace(at[1] + " " + at[2])
+		}
+	}
+	n, err := strconv.Atoi(total)
+	switch {
+	case heads != 1:
+		return evidence.Value{}, fmt.Errorf("it began %d times", heads)
+	case err != nil:
+		return evidence.Value{}, errors.New("it holds no summary: " + printable.Cut(other, 200))
+	case n == 0 && other != "":
+		return evidence.Value{}, fmt.Errorf("it found nothing and says %q", printable.Cut(other, 200))
+	}
+	v := evidence.Of(float64(n), "")
+	if n > 0 {
+		v.Where = printable.Cut(where, 200)
+	}
+	return v, nil
+}
+
+// auditSanitizer counts again what the tools printed.
+func auditSanitizer(r *evidence.Record, raw map[string][]byte) error {
+	want := evidence.Metrics{}
+	for _, tool := range sanitizers {
+		v, err := findings(tool, raw[tool+".txt"])
+		if err != nil {
+			return fmt.Errorf("its output of %s: %w", tool, err)
+		}
+		want["sanitizer."+tool] = v
+	}
+	return sameFigures(r.Metrics, want)
+}
