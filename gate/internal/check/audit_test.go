@@ -492,7 +492,7 @@ func TestAClassThatOtherKernelsHave(t *testing.T) {
 		if !correctness(r) {
 			continue
 		}
-		needs = append(needs, &evidence.Need{Key: r.Key()})
+		needs = append(needs, evidence.NeedOf(r.Key()))
 		if len(needs) > 1 {
 			continue
 		}

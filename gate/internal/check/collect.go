@@ -106,12 +106,12 @@ func (r *run) sealed() []bundle.Entry {
 	done := map[evidence.Key]bool{}
 	for _, n := range r.asked.Needs(r.ledger) {
 		e := r.ledger.Find(n)
-		if done[n.Key] || e.Record == nil || n.Tier == evidence.Sessions || n.Tier == evidence.Calibration {
+		if done[*n.Key] || e.Record == nil || n.Tier == evidence.Sessions || n.Tier == evidence.Calibration {
 			continue
 		}
-		done[n.Key] = true
+		done[*n.Key] = true
 		if e.Measured() && n.Tier != evidence.Static {
-			if data, raw, err := r.shelf.Sealed(n.Key); err == nil {
+			if data, raw, err := r.shelf.Sealed(*n.Key); err == nil {
 				out = append(out, bundle.Entry{Record: data, Raw: raw})
 			}
 			continue

@@ -237,7 +237,7 @@ func (r *run) takeStatic(needs []*evidence.Need, bundles []*bundle.Bundle) {
 			continue
 		}
 		for _, b := range bundles {
-			e, ok := b.Entry(n.Key)
+			e, ok := b.Entry(*n.Key)
 			if !ok {
 				continue
 			}
@@ -246,7 +246,7 @@ func (r *run) takeStatic(needs []*evidence.Need, bundles []*bundle.Bundle) {
 				err = plainStatic(record)
 			}
 			if err != nil {
-				r.ledger.Refuse(n.Key, "in the bundle: "+err.Error())
+				r.ledger.Refuse(*n.Key, "in the bundle: "+err.Error())
 				break
 			}
 			r.ledger.Put(record, evidence.Reused)

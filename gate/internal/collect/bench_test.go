@@ -73,7 +73,7 @@ var onePage = "cat >$log <<'PAGE'\n" + page(`,"launch__registers_per_thread"`, `
 func entries(l *evidence.Ledger, tasks []plan.Task) []evidence.Entry {
 	var out []evidence.Entry
 	for _, t := range tasks {
-		out = append(out, l.Find(&evidence.Need{Key: t.Key}))
+		out = append(out, l.Find(evidence.NeedOf(t.Key)))
 	}
 	return out
 }

@@ -52,16 +52,20 @@ const (
 	Shown
 )
 
-// A Need is what a question asks of one record.
+// A Need is what a question asks of one record. Many needs share a key, which is
+// large, and nobody changes one.
 type Need struct {
-	Key
+	*Key
 	Use   Use
-	Holds []string   // metrics that the record has to name
+	Holds string     // a metric that the record has to name; "" for none
 	State CacheState // of the caches, in which the record has to hold times; "" for any
 	Since time.Time  // an older record is not used; zero for any age
 	Until time.Time  // nor one that is dated later than this
 	Never string     // why no such record can be measured; "" when one can
 }
+
+// NeedOf is the need of the record under a key, whatever it holds.
+func NeedOf(k Key) *Need { return &Need{Key: &k} }
 
 // Asked reports whether a question stays open without the record.
 func (n *Need) Asked() bool { return n.Use == First || n.Use == Answers }
@@ -142,7 +146,7 @@ func (l *Ledger) Try(keys ...Key) {
 // Find returns what answers a need. A record that was cut short, is too old or
 // lacks what the need asks for is not handed out; the entry then says why.
 func (l *Ledger) Find(n *Need) Entry {
-	e := l.entries[n.Key]
+	e := l.entries[*n.Key]
 	if e.Record == nil {
 		return e
 	}
@@ -164,10 +168,8 @@ func (n *Need) refuses(r *Record) string {
 		}
 		return fmt.Sprintf("the experiment recorded on %s was %s", n.At.Machine, why)
 	}
-	for _, name := range n.Holds {
-		if _, ok := r.Metrics[name]; !ok {
-			return fmt.Sprintf("the recorded %s does not hold %s", r.Tier, name)
-		}
+	if _, ok := r.Metrics[n.Holds]; !ok && n.Holds != "" {
+		return fmt.Sprintf("the recorded %s does not hold %s", r.Tier, n.Holds)
 	}
 	if n.State != "" && !r.timed(n.State) {
 		return fmt.Sprintf("the %s recorded on %s holds no %s times", r.Tier, n.At.Machine, n.State)

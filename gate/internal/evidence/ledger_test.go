@@ -56,21 +56,21 @@ func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
 		{"used up the GPU's time", ended("gpu"), func(*Need) {}, ""},
 		{"interrupted", ended(""), func(*Need) {}, "the experiment recorded on h200-1 was interrupted"},
 		{"cut short", ended("the device is too warm"), func(*Need) {}, "the experiment recorded on h200-1 was cut short: the device is too warm"},
-		{"holds what is asked", func(*Record) {}, func(n *Need) { n.Holds = []string{"ncu.waves"} }, ""},
-		{"names what this chip lacks", func(*Record) {}, func(n *Need) { n.Holds = []string{"ncu.none"} }, ""},
-		{"lacks what is asked", func(*Record) {}, func(n *Need) { n.Holds = []string{"ncu.waves", "ncu.other"} }, "the recorded profile does not hold ncu.other"},
+		{"holds what is asked", func(*Record) {}, func(n *Need) { n.Holds = "ncu.waves" }, ""},
+		{"names what this chip lacks", func(*Record) {}, func(n *Need) { n.Holds = "ncu.none" }, ""},
+		{"lacks what is asked", func(*Record) {}, func(n *Need) { n.Holds = "ncu.other" }, "the recorded profile does not hold ncu.other"},
 		{"a day old", dated("2026-11-24T10:00:00Z"), recent, ""},
 		{"older", dated("2026-11-24T09:59:59Z"), recent, "the profile of h200-1 was recorded on 2026-11-24T09:59:59Z, before the oldest that is asked for"},
 		{"of this moment", dated("2026-11-25T10:00:00Z"), recent, ""},
 		{"of the future", dated("2026-11-25T10:00:01Z"), recent, "the profile recorded on h200-1 is dated in the future"},
 		{"of no date", dated("yesterday"), recent, "the profile recorded on h200-1 does not say when"},
 		{"of any age", dated("2001-01-01T00:00:00Z"), func(*Need) {}, ""},
-		{"a failure that lacks it", failed(func(*Record) {}), func(n *Need) { n.Holds = []string{"ncu.other"} }, ""},
+		{"a failure that lacks it", failed(func(*Record) {}), func(n *Need) { n.Holds = "ncu.other" }, ""},
 		{"a failure that was not ended", failed(ended("")), func(*Need) {}, ""},
 	} {
 		r := &Record{Tier: Profile, Address: at("c2"), Metrics: Metrics{"ncu.waves": Of(3, ""), "ncu.none": Absent("this chip has no such counter", "")}}
 		c.record(r)
-		n := &Need{Key: r.Key()}
+		n := NeedOf(r.Key())
 		c.need(n)
 		for _, from := range []Source{Reused, Measured} {
 			var l Ledger
@@ -79,7 +79,7 @@ func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
 			if (e.Record == r) != (c.want == "") || e.Record == nil && e.Source != "" || e.Unusable != c.want || e.Tried != (from == Measured) {
 				t.Errorf("%s, %s: %+v, want %q", c.name, from, e, c.want)
 			}
-			if e := l.Find(&Need{Key: r.Key()}); c.want != "" && !strings.Contains(c.want, "experiment") && e.Record != r {
+			if e := l.Find(NeedOf(r.Key())); c.want != "" && !strings.Contains(c.want, "experiment") && e.Record != r {
 				t.Errorf("%s: what one need refuses is hidden from another", c.name)
 			}
 		}
@@ -89,7 +89,7 @@ func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
 func TestEntriesSayWhatIsKnown(t *testing.T) {
 	var l Ledger
 	k := Key{Tier: Correctness, At: at("c2")}
-	n := &Need{Key: k}
+	n := NeedOf(k)
 	if e := l.Find(n); e.Record != nil || e.Measured() || e.Failure() != nil || e.Tried || len(e.Why) != 0 || e.Unusable != "" {
 		t.Errorf("nothing is known: %+v", e)
 	}
@@ -101,7 +101,7 @@ func TestEntriesSayWhatIsKnown(t *testing.T) {
 	if e := l.Find(n); strings.Join(e.Why, ", ") != "first, second" || e.Unusable != "the JSON is cut short" || !e.Tried || e.Record != nil {
 		t.Errorf("%+v", e)
 	}
-	if e := l.Find(&Need{Key: Key{Tier: Profile, At: at("c2")}}); strings.Join(e.Why, ", ") != "second" || e.Tried {
+	if e := l.Find(NeedOf(Key{Tier: Profile, At: at("c2")})); strings.Join(e.Why, ", ") != "second" || e.Tried {
 		t.Errorf("a cause of its own: %+v", e)
 	}
 	l.Put(&Record{Tier: Correctness, Address: at("c2")}, Measured)
@@ -123,27 +123,27 @@ func TestClonesAreIndependent(t *testing.T) {
 	k, other := Key{Tier: Correctness, At: at("c2")}, Key{Tier: Correctness, At: at("c3")}
 	l.Because("first", k)
 	for range 4 { // so that an append would find room in a shared array
-		l.Because(strings.Repeat("x", len(l.Find(&Need{Key: k}).Why)), k)
+		l.Because(strings.Repeat("x", len(l.Find(NeedOf(k)).Why)), k)
 	}
-	was := slices.Clone(l.Find(&Need{Key: k}).Why)
+	was := slices.Clone(l.Find(NeedOf(k)).Why)
 	c := l.Clone()
 	c.Because("of the clone", k)
 	l.Because("of the ledger", k)
 	c.Put(&Record{Tier: Correctness, Address: at("c3")}, Measured)
 	c.Try(k)
-	if e := l.Find(&Need{Key: k}); !slices.Equal(e.Why, append(slices.Clone(was), "of the ledger")) || e.Tried {
+	if e := l.Find(NeedOf(k)); !slices.Equal(e.Why, append(slices.Clone(was), "of the ledger")) || e.Tried {
 		t.Errorf("%+v", e)
 	}
-	if e := c.Find(&Need{Key: k}); !slices.Equal(e.Why, append(slices.Clone(was), "of the clone")) {
+	if e := c.Find(NeedOf(k)); !slices.Equal(e.Why, append(slices.Clone(was), "of the clone")) {
 		t.Errorf("%+v", e)
 	}
-	if l.Find(&Need{Key: other}).Record != nil || c.Find(&Need{Key: other}).Record == nil {
+	if l.Find(NeedOf(other)).Record != nil || c.Find(NeedOf(other)).Record == nil {
 		t.Error("a record of the clone")
 	}
 	var empty Ledger
 	filled := empty.Clone()
 	filled.Try(k)
-	if empty.Find(&Need{Key: k}).Tried || !filled.Find(&Need{Key: k}).Tried {
+	if empty.Find(NeedOf(k)).Tried || !filled.Find(NeedOf(k)).Tried {
 		t.Error("the clone of an empty ledger")
 	}
 }
@@ -151,7 +151,7 @@ func TestClonesAreIndependent(t *testing.T) {
 // TestJoin: several workers learn from one ledger on, and what each learnt stays.
 func TestJoin(t *testing.T) {
 	key := func(code string) Key { return Key{Tier: Profile, At: at(code)} }
-	find := func(l *Ledger, code string) Entry { return l.Find(&Need{Key: key(code)}) }
+	find := func(l *Ledger, code string) Entry { return l.Find(NeedOf(key(code))) }
 	all := &Ledger{}
 	all.Because("nothing was recorded", key("neither"), key("first"))
 	first, second := all.Clone(), all.Clone()

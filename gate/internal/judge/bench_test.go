@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/plan"
@@ -14,8 +16,8 @@ import (
 )
 
 // BenchmarkJudge asks 50 rules of each of 10,000 changed kernels and judges the
-// answers. Peak is the memory that the process had from the system, with the
-// records of both sides.
+// answers. The CPU seconds are those of all threads, and the peak is the memory
+// that the process had from the system, with the records of both sides.
 func BenchmarkJudge(b *testing.B) {
 	const kernels, rules = 10_000, 50
 	p, named := wide(b, rules)
@@ -24,6 +26,7 @@ func BenchmarkJudge(b *testing.B) {
 		subjects[i] = crowd(i, named, l)
 	}
 	b.ReportAllocs()
+	before := cpuSeconds(b)
 	for b.Loop() {
 		asked, err := plan.Make(p, subjects, plan.Options{Now: now}).Bind([]evidence.Machine{h200}, func(*evidence.Need) bool { return true })
 		if err != nil {
@@ -34,9 +37,19 @@ func BenchmarkJudge(b *testing.B) {
 			b.Fatalf("%+v, %v\n%s", v.Counts, err, summaryOf(&verdict.Verdict{Kernels: v.Kernels[:1]}))
 		}
 	}
+	b.ReportMetric((cpuSeconds(b)-before)/float64(b.N), "cpu-s/op")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	b.ReportMetric(float64(m.Sys)/1e6, "peak-MB")
+}
+
+// cpuSeconds is what the process has used, the collector of garbage included.
+func cpuSeconds(b *testing.B) float64 {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
 // wide is a policy of so many rules, each on a metric of its own.

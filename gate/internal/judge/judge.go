@@ -57,8 +57,9 @@ func Judge(p plan.Plan, l *evidence.Ledger) (*verdict.Verdict, error) {
 
 func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVerdict {
 	k := verdict.KernelVerdict{Name: s.Name, File: s.File, Source: s.Source, Line: s.Line, Arch: s.Arch, State: s.State, Was: s.Was, Identity: s.Head.Identity}
+	k.Findings = make([]verdict.Finding, len(asked))
 	for i := range asked {
-		k.Findings = append(k.Findings, j.finding(&asked[i]))
+		k.Findings[i] = j.finding(&asked[i])
 	}
 	nameFastest(asked, k.Findings)
 	if s.Head.Why != "" {

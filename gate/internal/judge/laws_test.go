@@ -417,7 +417,7 @@ func TestTheJudgeCountsNoMoreThanTheDriver(t *testing.T) {
 				}
 			}
 			for _, task := range step.Tasks {
-				if e := all.Find(&evidence.Need{Key: task.Key}); e.Record != nil && r.Intn(10) > 0 {
+				if e := all.Find(evidence.NeedOf(task.Key)); e.Record != nil && r.Intn(10) > 0 {
 					l.Put(e.Record, evidence.Measured)
 				} else {
 					l.Try(task.Key)

@@ -84,7 +84,7 @@ func (j *judge) shownTime(asked []*plan.Question) *evidence.Record {
 
 // figures are the head's metrics of every tier, judged or not.
 func (j *judge) figures(s *plan.Subject, all []scene) []verdict.CaseFigures {
-	static := j.ledger.Find(&evidence.Need{Key: evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}})
+	static := j.ledger.Find(evidence.NeedOf(evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}))
 	out := []verdict.CaseFigures{{}}
 	if static.Record != nil {
 		out[0].Metrics = static.Record.Metrics
@@ -108,7 +108,7 @@ func (j *judge) figures(s *plan.Subject, all []scene) []verdict.CaseFigures {
 
 // entries are the compiler's figures of every function of the head, by name.
 func (j *judge) entries(s *plan.Subject) []verdict.EntryFigures {
-	static := j.ledger.Find(&evidence.Need{Key: evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}})
+	static := j.ledger.Find(evidence.NeedOf(evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}))
 	if static.Record == nil {
 		return nil
 	}
@@ -201,12 +201,12 @@ func (j *judge) eachRecord(visit func(evidence.Entry)) {
 				continue
 			}
 			e := j.ledger.Find(n)
-			switch at := (missing{q.Subject, n.Key}); {
+			switch at := (missing{q.Subject, *n.Key}); {
 			case e.Record == nil && !absent[at]:
 				absent[at] = true
 				visit(e)
-			case e.Record != nil && !found[n.Key]:
-				found[n.Key] = true
+			case e.Record != nil && !found[*n.Key]:
+				found[*n.Key] = true
 				visit(e)
 			}
 		}

@@ -114,7 +114,7 @@ func TestAStoppedQuestionSaysSo(t *testing.T) {
 	for _, q := range ended.Questions {
 		if q.ID.Rule == "latency" {
 			n := q.Need(evidence.Answers, evidence.Latency)
-			enter(l, just(experiment(rand.New(rand.NewSource(1)), 3, 100_000)), n.Key)
+			enter(l, just(experiment(rand.New(rand.NewSource(1)), 3, 100_000)), *n.Key)
 		}
 	}
 	v, err := Judge(ended, l)

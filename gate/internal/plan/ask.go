@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -16,6 +15,8 @@ type asker struct {
 	options Options
 	subject *Subject
 	shared  map[sameNeed]*evidence.Need
+	keys    map[evidence.Key]*evidence.Key
+	out     []Question // room for what is asked
 }
 
 // questions are those of one subject: what is settled, correctness, which no
@@ -28,7 +29,7 @@ func (a *asker) questions() []Question {
 	if s.Head.Why != "" {
 		return []Question{a.settled("builds", NotBuilt)}
 	}
-	out := slices.Concat(a.present(), a.correctness())
+	out := append(append(a.out[:0], a.present()...), a.correctness()...)
 	for i := range a.policy.Rules {
 		r := &a.policy.Rules[i]
 		switch {
@@ -36,7 +37,7 @@ func (a *asker) questions() []Question {
 		case r.Replaces != "":
 			out = append(out, a.conditions(r)...)
 		case a.options.asks(r.Metric.Tier):
-			out = append(out, a.rule(r)...)
+			out = a.rule(out, r)
 		}
 	}
 	if !slices.ContainsFunc(out, func(q Question) bool { return q.Kind != Settled && q.Kind != Condition }) {
@@ -45,6 +46,7 @@ func (a *asker) questions() []Question {
 	for i := range out {
 		out[i].Waiver = a.waiver(out[i].ID)
 	}
+	a.out = out
 	return out
 }
 
@@ -118,21 +120,20 @@ func (a *asker) settled(rule string, why Cause) Question {
 }
 
 // rule asks one rule about everything that it selects of the subject.
-func (a *asker) rule(r *policy.Rule) []Question {
-	var out []Question
+func (a *asker) rule(out []Question, r *policy.Rule) []Question {
 	switch {
 	case r.Metric.Tier != evidence.Static:
 		for _, c := range a.subject.Cases {
 			if r.At(c.Name) && (r.Metric.Tier == evidence.Correctness || !c.CheckOnly) {
-				out = append(out, a.about(r, c, nil)...)
+				out = a.about(out, r, c, nil)
 			}
 		}
 	case len(r.Entries) == 0:
-		return a.about(r, Case{}, nil)
+		return a.about(out, r, Case{}, nil)
 	}
 	for i := range a.subject.Head.Entries {
 		if e := &a.subject.Head.Entries[i]; r.Of(*e) {
-			out = append(out, a.about(r, Case{}, e)...)
+			out = a.about(out, r, Case{}, e)
 		}
 	}
 	return out
@@ -140,8 +141,7 @@ func (a *asker) rule(r *policy.Rule) []Question {
 
 // about asks a rule of the static tier (the zero Case), of one __global__
 // function, or of one case: a question for its limit, and one for its comparison.
-func (a *asker) about(r *policy.Rule, c Case, e *policy.Entry) []Question {
-	var out []Question
+func (a *asker) about(out []Question, r *policy.Rule, c Case, e *policy.Entry) []Question {
 	for _, reference := range r.References(a.subject.Name) {
 		out = append(out, a.ratio(r, c, reference))
 	}
@@ -270,29 +270,39 @@ func (a *asker) ratio(r *policy.Rule, c Case, reference string) Question {
 func (a *asker) figure(r *policy.Rule, side Side, c Case, use evidence.Use) *evidence.Need {
 	n := a.record(r.Metric.Tier, side, c, use)
 	if r.Metric.Tier == evidence.Profile {
-		n.Holds = []string{r.Metric.Name}
+		n.Holds = r.Metric.Name
 	}
 	return n
 }
 
 // record is the need of one tier of one side.
 func (a *asker) record(tier evidence.Tier, side Side, c Case, use evidence.Use) *evidence.Need {
-	n := &evidence.Need{Key: evidence.Key{Tier: tier, At: a.address(side, c)}, Use: use, Never: side.Why}
-	switch oldest := a.policy.MaxAge; {
-	case tier == evidence.Calibration:
-		n.Since, n.Until = a.options.Now.Add(-calibrationAge), a.options.Now
-	case tier == evidence.Static:
-		n.At = evidence.Address{Identity: side.Identity}
-	case oldest > 0 && tier != evidence.Sessions: // a history is old by its nature
-		n.Since, n.Until = a.options.Now.Add(-oldest), a.options.Now
+	k := evidence.Key{Tier: tier, At: a.address(side, c)}
+	if tier == evidence.Static {
+		k.At = evidence.Address{Identity: side.Identity}
 	}
-	return n
+	return a.need(k, use, side.Why)
 }
 
 // pair is the need of an experiment of the head and another contender.
 func (a *asker) pair(other Side, c Case, use evidence.Use) *evidence.Need {
-	n := a.record(evidence.Latency, a.subject.Head, c, use)
-	n.Base, n.Never = a.address(other, c), other.Why
+	return a.need(evidence.Key{Tier: evidence.Latency, At: a.address(a.subject.Head, c), Base: a.address(other, c)}, use, other.Why)
+}
+
+// need is that of a record, which may not be older than the policy has it.
+func (a *asker) need(k evidence.Key, use evidence.Use, never string) *evidence.Need {
+	n := &evidence.Need{Key: a.keys[k], Use: use, Never: never}
+	if n.Key == nil {
+		own := k // the parameter itself would be allocated at every call
+		n.Key, a.keys[k] = &own, &own
+	}
+	switch oldest := a.policy.MaxAge; {
+	case k.Tier == evidence.Static:
+	case k.Tier == evidence.Calibration:
+		n.Since, n.Until = a.options.Now.Add(-calibrationAge), a.options.Now
+	case oldest > 0 && k.Tier != evidence.Sessions: // a history is old by its nature
+		n.Since, n.Until = a.options.Now.Add(-oldest), a.options.Now
+	}
 	return n
 }
 
@@ -302,7 +312,7 @@ func (a *asker) address(side Side, c Case) evidence.Address {
 
 // sameNeed is what makes two needs one. Since and Until follow from the tier.
 type sameNeed struct {
-	evidence.Key
+	*evidence.Key
 	use          evidence.Use
 	state        evidence.CacheState
 	holds, never string
@@ -311,7 +321,7 @@ type sameNeed struct {
 // needs shares equal needs, since many rules ask for one record.
 func (a *asker) needs(list ...*evidence.Need) []*evidence.Need {
 	for i, n := range list {
-		key := sameNeed{n.Key, n.Use, n.State, strings.Join(n.Holds, " "), n.Never}
+		key := sameNeed{n.Key, n.Use, n.State, n.Holds, n.Never}
 		if same := a.shared[key]; same != nil {
 			list[i] = same
 			continue

@@ -33,7 +33,7 @@ func (p Plan) Bind(known []evidence.Machine, holds func(*evidence.Need) bool) (P
 				places = append(places, place{name: m.Name})
 			}
 		}
-		out.Questions = append(out.Questions, spread(mine, places)...)
+		out.Questions = spread(out.Questions, mine, places)
 	}
 	return out, nil
 }
@@ -111,9 +111,9 @@ func choose(mine []Question, of policy.Machine, known []evidence.Machine, holds 
 	}
 	best := -1
 	for _, k := range able {
-		found := 0
+		found, b := 0, bindingTo(k)
 		for _, n := range distinct(mine) {
-			if bound := onMachine(n, k); n.Asked() && holds(bound) {
+			if n.Asked() && holds(b.need(n)) {
 				found++
 			}
 		}
@@ -138,13 +138,13 @@ func distinct(mine []Question) []*evidence.Need {
 	return out
 }
 
-// spread asks each rule on every place, all cases of one place together.
-func spread(mine []Question, places []place) []Question {
-	bound := make([]map[*evidence.Need]*evidence.Need, len(places))
-	for i := range bound {
-		bound[i] = map[*evidence.Need]*evidence.Need{}
+// spread adds the questions of one subject, each rule asked on every place, all
+// cases of one place together.
+func spread(out, mine []Question, places []place) []Question {
+	bound := make([]binding, len(places))
+	for i, at := range places {
+		bound[i] = bindingTo(at.key)
 	}
-	var out []Question
 	for from := 0; from < len(mine); {
 		to := from + 1
 		if mine[from].Kind == Settled || mine[from].Tier == evidence.Static {
@@ -158,7 +158,7 @@ func spread(mine []Question, places []place) []Question {
 		for i, at := range places {
 			for _, q := range mine[from:to] {
 				q.Machine = at.name
-				out = append(out, q.on(at.key, bound[i]))
+				out = append(out, q.on(bound[i]))
 			}
 		}
 		from = to
@@ -166,24 +166,43 @@ func spread(mine []Question, places []place) []Question {
 	return out
 }
 
-// on is the question on a machine; equal needs stay shared.
-func (q Question) on(key string, bound map[*evidence.Need]*evidence.Need) Question {
-	q.On = key
+// A binding puts needs to one machine. Equal needs, and equal keys, stay shared.
+type binding struct {
+	machine string // by its key
+	needs   map[*evidence.Need]*evidence.Need
+	keys    map[*evidence.Key]*evidence.Key
+}
+
+func bindingTo(machine string) binding {
+	return binding{machine, map[*evidence.Need]*evidence.Need{}, map[*evidence.Key]*evidence.Key{}}
+}
+
+func (b binding) need(n *evidence.Need) *evidence.Need {
+	if b.needs[n] == nil {
+		moved := *n
+		moved.Key = b.key(n.Key)
+		b.needs[n] = &moved
+	}
+	return b.needs[n]
+}
+
+func (b binding) key(k *evidence.Key) *evidence.Key {
+	if b.keys[k] == nil {
+		moved := k.On(b.machine)
+		b.keys[k] = &moved
+	}
+	return b.keys[k]
+}
+
+// on is the question on a machine.
+func (q Question) on(b binding) Question {
+	q.On = b.machine
 	needs := make([]*evidence.Need, len(q.Needs))
 	for i, n := range q.Needs {
-		if bound[n] == nil {
-			bound[n] = onMachine(n, key)
-		}
-		needs[i] = bound[n]
+		needs[i] = b.need(n)
 	}
 	q.Needs = needs
 	return q
-}
-
-func onMachine(n *evidence.Need, key string) *evidence.Need {
-	moved := *n
-	moved.Key = n.Key.On(key)
-	return &moved
 }
 
 // measurable reports whether a machine may measure for a question.
@@ -207,10 +226,10 @@ func (p Plan) Move(to evidence.Machine, l *evidence.Ledger) (Plan, error) {
 	out.at, out.Questions = to.Key(), nil
 	for _, mine := range p.bySubject() {
 		moves := slices.ContainsFunc(mine, func(q Question) bool { return p.measurable(&q, to) && len(p.lacks(&q, l)) > 0 })
-		bound := map[*evidence.Need]*evidence.Need{}
+		bound := bindingTo(out.at)
 		for _, q := range mine {
 			if moves && p.measurable(&q, to) && q.On != out.at {
-				q = q.on(out.at, bound)
+				q = q.on(bound)
 			}
 			out.Questions = append(out.Questions, q)
 		}

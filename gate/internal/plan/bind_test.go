@@ -133,7 +133,7 @@ func TestMoveTakesTheWholeSubject(t *testing.T) {
 		for _, q := range p.Questions {
 			for _, n := range q.Needs {
 				if q.Kernel != "op/old" && q.On != "" && (q.ID.Rule != but || q.Case != "large") && n.Tier != evidence.Static && n.Asked() {
-					l.Put(recordAt(n.Key), evidence.Reused)
+					l.Put(recordAt(*n.Key), evidence.Reused)
 				}
 			}
 		}

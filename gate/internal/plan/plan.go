@@ -189,8 +189,11 @@ const calibrationAge = 30 * 24 * time.Hour
 // bound to one yet.
 func Make(p *policy.Policy, subjects []*Subject, o Options) Plan {
 	out := Plan{Policy: p, Subjects: subjects, Options: o}
+	a := asker{policy: p, options: o, shared: map[sameNeed]*evidence.Need{}, keys: map[evidence.Key]*evidence.Key{}}
 	for _, s := range subjects {
-		a := asker{policy: p, options: o, subject: s, shared: map[sameNeed]*evidence.Need{}}
+		a.subject = s
+		clear(a.shared)
+		clear(a.keys)
 		asked := a.questions()
 		if out.Questions == nil { // most kernels are asked as much as the first
 			out.Questions = make([]Question, 0, len(asked)*len(subjects))
@@ -297,7 +300,7 @@ func (p Plan) Lacks(l *evidence.Ledger) []evidence.Key {
 		q := &p.Questions[i]
 		for _, n := range q.asks(l) {
 			if q.Stopped == "" && n.Never == "" && n.Tier != evidence.Static && l.Find(n).Record == nil {
-				keys = append(keys, n.Key)
+				keys = append(keys, *n.Key)
 			}
 		}
 	}

@@ -107,8 +107,8 @@ func words(q *Question) string {
 		if n.Compares() {
 			text += "+" + side(n.Base)
 		}
-		if len(n.Holds) > 0 {
-			text += " " + strings.Join(n.Holds, " ")
+		if n.Holds != "" {
+			text += " " + n.Holds
 		}
 		out = append(out, text)
 	}
@@ -398,7 +398,7 @@ func wellFormed(t *testing.T, p Plan) {
 				t.Errorf("%q holds a zero byte", text)
 			}
 			if n.Tier != evidence.Static && n.At.Machine != q.On || n.Compares() && n.Base.Machine != q.On {
-				t.Errorf("%s is on %q and asks for %+v", q, q.On, n.Key)
+				t.Errorf("%s is on %q and asks for %+v", q, q.On, *n.Key)
 			}
 		}
 	}
@@ -479,10 +479,10 @@ func TestStandInsAreReadWhereTheOtherArmFailed(t *testing.T) {
 	}
 	sessions, alone, _ := q.StandIn(l)
 	l.Put(&evidence.Record{Tier: evidence.Sessions, Address: sessions.At}, evidence.Reused)
-	if next := p.Next(l); next == nil || len(next.Tasks) != 1 || next.Tasks[0].Key != alone.Key || next.Together() {
+	if next := p.Next(l); next == nil || len(next.Tasks) != 1 || next.Tasks[0].Key != *alone.Key || next.Together() {
 		t.Errorf("sessions, and no time to hold against them: %+v", next)
 	}
-	if keys := p.Lacks(l); !slices.Equal(keys, []evidence.Key{alone.Key}) {
+	if keys := p.Lacks(l); !slices.Equal(keys, []evidence.Key{*alone.Key}) {
 		t.Errorf("the head's time is not asked for: %+v", keys)
 	}
 }

@@ -66,14 +66,14 @@ func (p Plan) step(l *evidence.Ledger, of func(evidence.Key) bool) *Step {
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		for _, n := range p.lacks(q, l) {
-			if !of(n.Key) || n.Compares() && !q.may(l) || len(s.Tasks) > 0 && s.Tasks[0].Subject.Op != q.Subject.Op {
+			if !of(*n.Key) || n.Compares() && !q.may(l) || len(s.Tasks) > 0 && s.Tasks[0].Subject.Op != q.Subject.Op {
 				continue
 			}
-			at, ok := place[n.Key]
+			at, ok := place[*n.Key]
 			if !ok {
 				at = len(s.Tasks)
-				place[n.Key], s.Tier = at, n.Tier
-				s.Tasks = append(s.Tasks, Task{Key: n.Key, Subject: q.Subject, Reference: q.reference(n)})
+				place[*n.Key], s.Tier = at, n.Tier
+				s.Tasks = append(s.Tasks, Task{Key: *n.Key, Subject: q.Subject, Reference: q.reference(n)})
 			}
 			if n.Compares() && q.Gated() {
 				s.Tests = append(s.Tests, Test{at, *q.Test})

@@ -108,7 +108,7 @@ func TestTestsBelongToTheirTask(t *testing.T) {
 	for _, test := range s.Tests {
 		task := s.Tasks[test.Task]
 		found := slices.ContainsFunc(p.Questions, func(q Question) bool {
-			return q.Gated() && *q.Test == test.Test && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return n.Key == task.Key })
+			return q.Gated() && *q.Test == test.Test && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return *n.Key == task.Key })
 		})
 		if !found || test.Bound.Limits.Reference != (task.Reference != "") {
 			t.Errorf("%+v is not asked of %+v", test, task)
@@ -152,7 +152,7 @@ func TestNextIsWhatCanBeMeasured(t *testing.T) {
 					t.Fatalf("%+v cannot be measured", task)
 				}
 				asks := func(q Question) bool {
-					return q.Stopped == "" && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return n.Key == task.Key && n.Use != evidence.Shown })
+					return q.Stopped == "" && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return *n.Key == task.Key && n.Use != evidence.Shown })
 				}
 				if !slices.ContainsFunc(p.Questions, asks) {
 					t.Fatalf("nobody asks for %+v", task.Key)
@@ -205,8 +205,8 @@ func TestLacks(t *testing.T) {
 		t.Errorf("nothing is known: %s", got)
 	}
 	waves := of(p, "waves")[0]
-	l.Try(waves.Needs[0].Key) // in vain
-	l.Put(recordAt(waves.Needs[1].Key), evidence.Reused)
+	l.Try(*waves.Needs[0].Key) // in vain
+	l.Put(recordAt(*waves.Needs[1].Key), evidence.Reused)
 	if got := names(l); got != "correctness head, profile head, latency both" {
 		t.Errorf("half a profile: %s", got)
 	}

@@ -251,7 +251,7 @@ ptxas info    : Used 33 registers, used 0 barriers, 8 bytes cumulative stack siz
 		return r
 	}
 	find := func(l *evidence.Ledger, code string) evidence.Entry {
-		return l.Find(&evidence.Need{Key: evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: evidence.Identity{Code: code, Host: "h"}}}})
+		return l.Find(evidence.NeedOf(evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: evidence.Identity{Code: code, Host: "h"}}}))
 	}
 	p := &Project{}
 	l, err := p.compiled([]build.Result{logged("op/k sm_90 new h", report), built("op/j sm_90 !")}, []build.Result{logged("op/k sm_90 old h", "torn"), built("op/j sm_90 ?")})

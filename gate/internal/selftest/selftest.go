@@ -153,7 +153,7 @@ func (r *Result) evidence(b *bench) error {
 			}
 			l := b.ledger.Clone()
 			if w.plant == nil {
-				l.Refuse(n.Key, "")
+				l.Refuse(*n.Key, "")
 			} else {
 				edit(l, n, w.plant)
 			}

@@ -105,7 +105,7 @@ func TestWhatIsNotCaughtIsSaid(t *testing.T) {
 		}
 	}
 	none := b.ledger.Clone()
-	none.Refuse(b.red(evidence.Correctness).Key, "")
+	none.Refuse(*b.red(evidence.Correctness).Key, "")
 	if err := r.try(b, none, "only inconclusive", evidence.Latency, verdict.Fail); err != nil {
 		t.Fatal(err)
 	}

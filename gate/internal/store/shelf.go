@@ -118,10 +118,10 @@ func (s *Shelf) aside(k evidence.Key) string {
 
 // Holds reports whether a store has a record that answers a need.
 func (s *Shelf) Holds(n *evidence.Need) bool {
-	if s.aside(n.Key) != "" {
+	if s.aside(*n.Key) != "" {
 		return false
 	}
-	r, err := s.get(n.Key)
+	r, err := s.get(*n.Key)
 	if err != nil {
 		return false
 	}
@@ -141,17 +141,17 @@ func (s *Shelf) Load(needs []*evidence.Need, into *evidence.Ledger) {
 		if e := into.Find(n); e.Record != nil || e.Tried {
 			continue
 		}
-		if why := s.aside(n.Key); why != "" {
-			into.Refuse(n.Key, why)
+		if why := s.aside(*n.Key); why != "" {
+			into.Refuse(*n.Key, why)
 			continue
 		}
-		r, err := s.get(n.Key)
-		delete(s.got, n.Key) // the next reading asks the stores again
+		r, err := s.get(*n.Key)
+		delete(s.got, *n.Key) // the next reading asks the stores again
 		switch {
 		case err == nil:
 			into.Put(r, evidence.Reused)
 		case !errors.Is(err, errNotFound):
-			into.Refuse(n.Key, err.Error())
+			into.Refuse(*n.Key, err.Error())
 		}
 	}
 	refuseLacking(needs, into)
@@ -177,7 +177,7 @@ func refuseLacking(needs []*evidence.Need, l *evidence.Ledger) {
 		}
 		for _, class := range classes[n.At.Harness] {
 			if !slices.ContainsFunc(e.Record.Checks, func(c evidence.Check) bool { return c.Class == class }) {
-				l.Refuse(n.Key, fmt.Sprintf("the correctness recorded on %s lacks the input class %q, on which other kernels of this op were checked", n.At.Machine, class))
+				l.Refuse(*n.Key, fmt.Sprintf("the correctness recorded on %s lacks the input class %q, on which other kernels of this op were checked", n.At.Machine, class))
 				break
 			}
 		}
@@ -216,7 +216,7 @@ func (s *Shelf) shared(needs []*evidence.Need) []evidence.Key {
 		if n.Tier == evidence.Static || n.Never != "" || n.At.Machine == "" {
 			continue
 		}
-		if add(n.Key); n.Tier == evidence.Latency {
+		if add(*n.Key); n.Tier == evidence.Latency {
 			add(evidence.Key{Tier: evidence.Sessions, At: n.At})
 		}
 	}

@@ -36,7 +36,9 @@ func load(s *Shelf, n *evidence.Need) evidence.Entry {
 }
 
 func need(tier evidence.Tier, code string) *evidence.Need {
-	return &evidence.Need{Key: key(tier, at(code), nil), Use: evidence.Answers}
+	n := evidence.NeedOf(key(tier, at(code), nil))
+	n.Use = evidence.Answers
+	return n
 }
 
 // damage cuts the only record of a store short.
@@ -166,7 +168,7 @@ func TestOnlyWhatCanBeStoredIsRead(t *testing.T) {
 	if e := load(s, never); e.Record != nil {
 		t.Errorf("%+v", e)
 	}
-	static := &evidence.Need{Key: evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: evidence.Identity{Code: "c1", Host: "h"}}}}
+	static := evidence.NeedOf(evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: evidence.Identity{Code: "c1", Host: "h"}}})
 	if e := load(s, static); e.Unusable != "" {
 		t.Errorf("%+v", e)
 	}
@@ -180,7 +182,7 @@ func TestProfileWithoutThePolicysMetricIsTakenAgain(t *testing.T) {
 	r.Metrics = evidence.Metrics{"ncu.achieved_occupancy": evidence.Of(60, "%")}
 	put(t, s.Read[0], r, nil)
 	waves, occupancy := need(evidence.Profile, "c1"), need(evidence.Profile, "c1")
-	waves.Holds, occupancy.Holds = []string{"ncu.waves"}, []string{"ncu.achieved_occupancy"}
+	waves.Holds, occupancy.Holds = "ncu.waves", "ncu.achieved_occupancy"
 	if e := load(s, waves); e.Record != nil || e.Unusable != "the recorded profile does not hold ncu.waves" || s.Holds(waves) {
 		t.Errorf("%+v", e)
 	}

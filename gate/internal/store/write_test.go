@@ -167,20 +167,20 @@ func TestShareCopiesWhatIsLacking(t *testing.T) {
 	put(t, own, history, nil)
 	var needs []*evidence.Need
 	for _, k := range []evidence.Key{key(evidence.Correctness, address(nil), nil), key(evidence.Correctness, other, nil), key(evidence.Correctness, damaged, nil), history.Key(), experimentOf("", "").Key()} {
-		needs = append(needs, &evidence.Need{Key: k})
+		needs = append(needs, evidence.NeedOf(k))
 	}
 	for round, want := range []int{2, 0} {
 		if n, err := s.Share(needs); err != nil || n != want {
 			t.Errorf("round %d: %d, %v", round, n, err)
 		}
 	}
-	if r, err := shared.Get(needs[0].Key); err != nil || unpack(t, shared, r) != "log" {
+	if r, err := shared.Get(*needs[0].Key); err != nil || unpack(t, shared, r) != "log" {
 		t.Error(err)
 	}
-	if r, err := shared.Get(needs[1].Key); err != nil || r.Provenance.Recorded != "2026-11-20T10:00:00Z" {
+	if r, err := shared.Get(*needs[1].Key); err != nil || r.Provenance.Recorded != "2026-11-20T10:00:00Z" {
 		t.Errorf("a record that stood was replaced: %v", err)
 	}
-	if _, err := shared.Get(needs[2].Key); !errors.Is(err, errNotFound) {
+	if _, err := shared.Get(*needs[2].Key); !errors.Is(err, errNotFound) {
 		t.Errorf("the damaged record: %v", err)
 	}
 }
