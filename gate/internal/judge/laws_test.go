@@ -21,6 +21,9 @@ const rounds = 150
 
 func laws(t *testing.T, law func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("judges for long in one goroutine")
+	}
 	seed := time.Now().UnixNano()
 	for i := range rounds {
 		s := seed + int64(i)
