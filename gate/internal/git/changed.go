@@ -27,6 +27,8 @@ type Comparison struct {
 
 	root string
 	held map[string]file // the commit's, by path from the root, those of submodules included
+
+	converted []string // folders in which git converts otherwise than at the commit
 }
 
 // Compare reads every file's content: the index can be told to overlook a
@@ -105,6 +107,7 @@ func (r *Repo) compare(ctx context.Context, p *place, commit string) (*Compariso
 			c.Changed = append(c.Changed, name)
 		}
 	}
+	own := slices.Clone(c.Changed) // without what lies in submodules
 	for _, f := range files {
 		if sub := subs[f.path]; sub != nil {
 			if err := r.compareBelow(ctx, c, p, sub, f); err != nil {
@@ -121,9 +124,14 @@ func (r *Repo) compare(ctx context.Context, p *place, commit string) (*Compariso
 		c.held[f.path] = f
 	}
 	for _, f := range differ {
-		c.Changed = append(c.Changed, f.path)
+		own, c.Changed = append(own, f.path), append(c.Changed, f.path)
 	}
-	return c, errors.Join(err, ctx.Err())
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	dirs, err := r.conversions(ctx, p, own, files)
+	c.converted = append(c.converted, dirs...)
+	return c, err
 }
 
 // compareBelow adds what a submodule is to a comparison.
@@ -151,6 +159,9 @@ func (r *Repo) compareBelow(ctx context.Context, c *Comparison, p, sub *place, f
 	}
 	for _, name := range below.Changed {
 		c.Changed = append(c.Changed, f.path+"/"+name)
+	}
+	for _, dir := range below.converted {
+		c.converted = append(c.converted, path.Join(f.path, dir))
 	}
 	for name, held := range below.held {
 		c.held[f.path+"/"+name] = held

@@ -63,6 +63,8 @@ func (p *Project) unknownInput(name, sum string) (string, error) {
 	case file == "" && tree: // gate's own
 	case !tree || !ok:
 		why = notHeld(file)
+	case p.compared.Converted(real):
+		why = fmt.Sprintf("a .gitattributes changed how git converts %s when it checks it out, so it is not known what lay there at the base", file)
 	case p.baseRoot == p.Root: // nothing else was built to compare with
 		same, err := p.compared.Same(real, sum)
 		if err != nil {
