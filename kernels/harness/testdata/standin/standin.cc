@@ -148,6 +148,8 @@ cudaError_t capture_node(CUstream_st& stream, CUgraphNode_st node) {
   return cudaSuccess;
 }
 
+std::map<uint64_t, size_t> allocated;  // address → bytes
+
 bool capturing() {
   return std::any_of(streams.begin(), streams.end(), [](CUstream_st* s) { return s->capture != nullptr; });
 }
@@ -226,12 +228,21 @@ const char* cudaGetErrorName(cudaError_t error) { return error == cudaErrorStrea
 
 cudaError_t cudaMalloc(void** to, size_t bytes) {
   *to = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return *to == nullptr ? fail(cudaErrorMemoryAllocation) : cudaSuccess;
+  if (*to == nullptr) return fail(cudaErrorMemoryAllocation);
+  allocated[reinterpret_cast<uintptr_t>(*to)] = bytes;
+  return cudaSuccess;
 }
 cudaError_t cudaFree(void* at) {
   for (CUstream_st* s : streams) drain(*s);
+  allocated.erase(reinterpret_cast<uintptr_t>(at));
   std::free(at);
   return cudaSuccess;
+}
+// Of the driver: where the allocation around an address begins, and its size.
+int cuMemGetAddressRange_v2(unsigned long long* begin, size_t* bytes, unsigned long long at) {
+  auto found = allocated.upper_bound(at);
+  if (found == allocated.begin()) return 1;
+  return *begin = (--found)->first, *bytes = found->second, 0;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
