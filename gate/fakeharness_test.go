@@ -19,7 +19,8 @@ import (
 
 // A behaviour is how a kernel of a script acts on the simulated GPU. The fake
 // programs read it from the kernel's shared object, so that it is bound to
-// what was built: "FAKE latency=10000 error=2e-4".
+// what was built: "FAKE latency=10000 error=2e-4". A name with a case is of that case alone:
+// "latency@small=9000".
 type behaviour map[string]string
 
 const behaviourMark = "FAKE "
@@ -140,6 +141,9 @@ func fakeHarness(args []string) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 2
 		}
+		if asked := flags["--regimes"]; len(asked) > 0 {
+			u.regimes = strings.Split(asked[0], ",")
+		}
 		lie = lie || u.is("lie")
 		if !u.perform(s) {
 			status = 1
@@ -160,12 +164,13 @@ func fakeHarness(args []string) int {
 type fakeRun struct {
 	kernel, kase, mode, seed string
 	library                  string
+	regimes                  []string
 	behaviour                behaviour
 }
 
 func newFakeRun(run, mode, seed string, kernels []string) (*fakeRun, error) {
 	at := strings.LastIndex(run, "@")
-	u := &fakeRun{kernel: run[:at], kase: run[at+1:], mode: mode, seed: seed}
+	u := &fakeRun{kernel: run[:at], kase: run[at+1:], mode: mode, seed: seed, regimes: []string{"warm", "cold"}}
 	i := slices.IndexFunc(kernels, func(k string) bool { return strings.HasPrefix(k, u.kernel+"=") })
 	if i < 0 {
 		return nil, fmt.Errorf("no --kernel for %s", run)
@@ -202,12 +207,12 @@ func (u *fakeRun) perform(s *fakeStream) bool {
 			}
 		}
 	case "time":
-		for _, regime := range []string{"warm", "cold"} {
+		for i, regime := range u.regimes {
 			s.send("begin", u.record(map[string]any{"regime": regime}))
 			if !u.launch(s) {
 				return false
 			}
-			u.result(s, "time", regime == "cold", u.time(regime))
+			u.result(s, "time", i == len(u.regimes)-1, u.time(regime))
 			if u.is("truncate") {
 				os.Exit(0)
 			}
@@ -281,7 +286,7 @@ func (u *fakeRun) time(regime string) map[string]any {
 	fmt.Fprint(h, u.seed, u.kernel, u.kase, regime)
 	random := rand.New(rand.NewPCG(h.Sum64(), 1))
 	noise := u.behaviour.number("noise", 0.001)
-	typical := u.behaviour.number("latency", 10000) * (1 + noise*(random.Float64()-0.5)) * u.sway(regime)
+	typical := u.behaviour.number("latency@"+u.kase, u.behaviour.number("latency", 10000)) * (1 + noise*(random.Float64()-0.5)) * u.sway(regime)
 	if regime == "cold" {
 		typical *= 1.5
 	}

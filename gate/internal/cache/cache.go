@@ -32,14 +32,15 @@ type kind struct {
 	ageless      bool // its age does not say whether it is needed
 }
 
-// evidence is what cannot be made again by building.
-const evidence = "evidence"
+// evidence and what is unfinished of it cannot be made again by building.
+const evidence, unfinished = "evidence", "unfinished"
 
 var kinds = []kind{
 	{name: "builds", folder: "build", depth: 2},
 	{name: "harness", folder: "harness", depth: 1},
 	{name: "inputs", folder: "data", depth: 2},
 	{name: evidence, folder: "evidence", depth: 3},
+	{name: unfinished, folder: "unfinished", depth: 3},
 	{name: "stores", folder: "stores", depth: 1},
 	{name: "bases", folder: "base", depth: 1},
 	{name: "toolchains", folder: "toolchains", depth: 1, ageless: true},
@@ -120,7 +121,7 @@ func Clean(dir string, s Selection) (Listing, error) {
 		return Listing{}, &exit.Error{Status: exit.Tool, Err: fmt.Errorf("another gate uses the cache %s", dir), Advice: "try again when it has ended"}
 	}
 	return each(dir, func(root *os.Root, p piece) (bool, error) {
-		if p.kind.name == evidence && !s.Evidence || !s.Before.IsZero() && (p.kind.ageless || !p.used.Before(s.Before)) {
+		if (p.kind.name == evidence || p.kind.name == unfinished) && !s.Evidence || !s.Before.IsZero() && (p.kind.ageless || !p.used.Before(s.Before)) {
 			return false, nil
 		}
 		return true, p.remove(root)

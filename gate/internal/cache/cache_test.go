@@ -72,7 +72,7 @@ func sizes(l Listing) (out []Size) {
 
 func TestListCountsPieces(t *testing.T) {
 	l, err := List(folder(t))
-	want := []Size{{"builds", 5, 15}, {"harness", 2, 6}, {"inputs", 0, 0}, {"evidence", 1, 6}, {"stores", 0, 0}, {"bases", 2, 6}, {"toolchains", 1, 3}}
+	want := []Size{{"builds", 5, 15}, {"harness", 2, 6}, {"inputs", 0, 0}, {"evidence", 1, 6}, {"unfinished", 0, 0}, {"stores", 0, 0}, {"bases", 2, 6}, {"toolchains", 1, 3}}
 	if err != nil || !slices.Equal(l.Kinds, want) || l.Bytes() != 36 {
 		t.Errorf("%+v, %v", l, err)
 	}

@@ -38,7 +38,7 @@ func (r *run) deal(most int) []load {
 	for _, k := range kernels { // the longest first, each to the place that has least
 		least := 0
 		for i := range places {
-			if places[i].seconds < places[least].seconds {
+			if places[i].seconds < places[least].seconds && !r.continues(k.kernels[0]) {
 				least = i
 			}
 		}
@@ -46,6 +46,14 @@ func (r *run) deal(most int) []load {
 		places[least].kernels = append(places[least].kernels, k.kernels...)
 	}
 	return places
+}
+
+// continues reports whether an experiment of a kernel is gone on with, which
+// needs the card that it was begun on: that of the first place.
+func (r *run) continues(kernel string) bool {
+	return slices.ContainsFunc(r.asked.Questions, func(q plan.Question) bool {
+		return q.Kernel == kernel && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return r.ledger.Find(n).Earlier != nil })
+	})
 }
 
 // mostCards is more than a host has.

@@ -260,14 +260,18 @@ func Audit(p *project.Project, answers *disk.Answers, now func() time.Time) stor
 // measure fills what the ledger lacks, where this machine has a GPU that the
 // policy asks for. What was measured before an error is judged all the same.
 func (r *run) measure(ctx context.Context) error {
-	if r.asked.Next(r.ledger) == nil {
-		return nil
+	undecided, err := judge.Undecided(r.asked, r.ledger)
+	if err != nil || r.asked.Next(r.ledger) == nil && len(undecided) == 0 {
+		return err
 	}
 	if r.NoGPU {
 		return r.because("measuring was switched off", nil)
 	}
+	wants := func(m evidence.Machine) bool {
+		return r.asked.Wants(m, r.ledger) || slices.ContainsFunc(undecided, func(k evidence.Key) bool { return k.At.Machine == m.Key() })
+	}
 	o := r.counted(r.Bench(r.project, r.shelf))
-	bench, err := collect.Open(ctx, o, func(m evidence.Machine) bool { return r.asked.Wants(m, r.ledger) })
+	bench, err := collect.Open(ctx, o, wants)
 	var none *collect.NoGPUError
 	if errors.As(err, &none) {
 		return r.because(none.Why, nil) // it judges what is recorded
@@ -279,12 +283,26 @@ func (r *run) measure(ctx context.Context) error {
 	if r.asked, err = r.asked.Move(bench.Machine, r.ledger); err != nil {
 		return err
 	}
-	if err := r.fill(ctx, bench, o); err != nil {
+	r.reopen(undecided, bench)
+	err = r.fill(ctx, bench, o)
+	r.ledger.Settle()
+	if err != nil {
 		return r.because(err.Error(), err)
 	}
 	elsewhere := slices.DeleteFunc(r.asked.Lacks(r.ledger), func(k evidence.Key) bool { return k.At.Machine == bench.Machine.Key() })
 	r.ledger.Because("this machine is "+bench.Machine.Model(), elsewhere...)
 	return nil
+}
+
+// reopen lets experiments be continued that decide too little, as far as this
+// machine can go on with them.
+func (r *run) reopen(undecided []evidence.Key, bench *collect.Bench) {
+	for _, k := range undecided {
+		e := r.ledger.Find(&evidence.Need{Key: k})
+		if e.Source == evidence.Reused && e.Measured() && bench.Continues(e.Record, r.asked.States()) {
+			r.ledger.Reopen(k)
+		}
+	}
 }
 
 // counted says with what is being done how many records have been measured, of
@@ -301,6 +319,12 @@ func (r *run) counted(o collect.Options) collect.Options {
 		r.keeping.Lock()
 		defer r.keeping.Unlock()
 		return complete(ctx, a)
+	}
+	inputs := o.Inputs
+	o.Inputs = func(record *evidence.Record) (map[string][]byte, error) {
+		r.keeping.Lock()
+		defer r.keeping.Unlock()
+		return inputs(record)
 	}
 	o.Progress = func(what string) {
 		r.keeping.Lock()
@@ -322,7 +346,8 @@ func (r *run) because(why string, err error) error {
 // Bench says on what to measure a project, and where its evidence is kept.
 func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
 	return collect.Options{GPU: o.GPU, Wait: o.Wait, Idle: o.Idle, Cache: o.Cache, Env: o.Env, Tools: p.Tools, Harness: p.Harness, Made: p.Made, Complete: p.Complete,
-		Commit: p.Head.Commit, Metrics: p.Policy.ProfileMetrics(), Keep: s.Keep, Progress: o.Progress, Now: o.Now,
+		Commit: p.Head.Commit, Metrics: p.Policy.ProfileMetrics(), Force: o.Force, Keep: s.Keep, Inputs: s.Inputs,
+		Open: store.OpenUnfinished(filepath.Join(o.Cache, "unfinished"), Audit(p, nil, o.Now)), Progress: o.Progress, Now: o.Now,
 		Budget: compare.Budget{WallSeconds: p.Policy.Budget.Seconds(), GPUSeconds: p.Policy.GPUBudget.Seconds()}}
 }
 

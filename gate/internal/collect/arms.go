@@ -2,7 +2,10 @@ package collect
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
@@ -12,6 +15,41 @@ type arms struct {
 	failure    *evidence.Failure
 	experiment evidence.Experiment
 	base, head bytes.Buffer // protocol lines
+	orders     bytes.Buffer // drawn, written down before they run
+	continues  string       // digest of the record that this one goes on with
+	spent      compare.Cost // before this run
+	saved      int          // rounds that lie on the disk
+}
+
+// resume makes the arms of a pair, with what earlier runs measured of it.
+func (c *Bench) resume(p pair, as evidence.Open) (*arms, error) {
+	a := &arms{pair: p}
+	if p.Earlier != nil {
+		var err error
+		if a.continues, err = evidence.Digest(p.Earlier); err != nil {
+			return nil, err
+		}
+	}
+	r, raw := c.unfinished(p.key(), as, a.continues)
+	if r == nil && p.Earlier != nil {
+		var err error
+		if r, raw = p.Earlier, nil; c.stored != nil {
+			raw, err = c.stored(r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("continuing %s: %w", p.Head.run(), err)
+		}
+	}
+	if r == nil {
+		return a, nil
+	}
+	a.experiment = *r.Experiment
+	a.experiment.Rounds, a.experiment.Discarded, a.experiment.Stopped = slices.Clone(r.Experiment.Rounds), slices.Clone(r.Experiment.Discarded), ""
+	a.spent = compare.Cost{WallSeconds: a.experiment.WallSeconds, GPUSeconds: a.experiment.TimedSeconds}
+	a.base.Write(raw["base.jsonl"])
+	a.head.Write(raw["head.jsonl"])
+	a.orders.Write(raw["orders.txt"])
+	return a, nil
 }
 
 // blame records why a pair is out. Only the head's kernel can be at fault.
@@ -52,4 +90,9 @@ func (a *arms) whyNoRound() string {
 		return "no round could be measured: " + a.experiment.Discarded[n-1].Reason
 	}
 	return "no round was measured within the budget"
+}
+
+// raw are the raw inputs of the record, by name.
+func (a *arms) raw() map[string][]byte {
+	return map[string][]byte{"orders.txt": a.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()}
 }

@@ -52,7 +52,10 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 	if r.Experiment != nil {
 		return auditExperiment(r, raw)
 	}
-	return auditTimes(r, raw["harness.jsonl"], "", r.Samples)
+	if err := auditTimes(r, raw["harness.jsonl"], "", r.Samples); err != nil {
+		return err
+	}
+	return openStates(r.Open, r.Samples)
 }
 
 // parts are the raw inputs and the sections of a record of each tier.
@@ -66,6 +69,7 @@ var parts = map[evidence.Tier]struct{ raw, sections []string }{
 }
 
 var (
+	digest   = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	hexID    = regexp.MustCompile(`^(v[0-9]+)?[0-9a-f]{64}$`) // that of a kernel begins with its scheme
 	pairRaw  = []string{"base.jsonl", "head.jsonl", "orders.txt"}
 	sections = func(r *evidence.Record) []string {
@@ -95,6 +99,14 @@ func wellFormed(r *evidence.Record, raw []string) error {
 		want.raw, want.sections = pairRaw, []string{"experiment"}
 		if b := *r.Base; r.Tier != evidence.Latency || b.Op != r.Address.Op || b.Case != r.Address.Case || b.Harness != r.Address.Harness || b.Machine != r.Address.Machine {
 			return errors.New("its two arms are not of one op, case, harness and machine")
+		}
+	}
+	if r.Continues != "" && (r.Base == nil || !digest.MatchString(r.Continues)) {
+		return errors.New("it continues what is no record of two arms")
+	}
+	if o := r.Open; o != nil {
+		if r.Tier != evidence.Latency || o.Processes < 0 || (o.Processes > 0) != (r.Base == nil) {
+			return errors.New("it was not begun as a record of its tier")
 		}
 	}
 	for _, at := range []*evidence.Address{&r.Address, r.Base} {
@@ -347,6 +359,17 @@ func auditTimes(r *evidence.Record, data []byte, what string, samples []evidence
 	return timesFollow(r, samples)
 }
 
+// openStates holds the samples of a record that is not finished to the states
+// of the caches that it was begun with.
+func openStates(o *evidence.Open, samples []evidence.Sample) error {
+	for _, s := range samples {
+		if o != nil && !slices.Contains(o.States, s.CacheState) {
+			return fmt.Errorf("it holds %s times, and was begun without", s.CacheState)
+		}
+	}
+	return nil
+}
+
 func timesFollow(r *evidence.Record, samples []evidence.Sample) error {
 	metrics, err := timeMetrics(samples)
 	if err != nil {
@@ -365,6 +388,9 @@ func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.
 	}
 	if len(rec.configs) != len(rec.ends) || len(rec.times)%len(rec.configs) != 0 {
 		return errors.New("its raw input is not of whole processes")
+	}
+	if o := r.Open; o != nil && o.Processes > 0 && o.Processes != len(rec.configs) {
+		return fmt.Errorf("it says %d processes, and its raw input is of %d", o.Processes, len(rec.configs))
 	}
 	for i, t := range rec.times {
 		if err := t.valid(); err != nil {
@@ -429,6 +455,12 @@ func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 	}
 	if spent := seconds(base) + seconds(head); !(x.TimedSeconds >= spent*(1-1e-9)) || !(x.WallSeconds >= 0) {
 		return fmt.Errorf("it says %g s of batches, and its samples %g", x.TimedSeconds, spent)
+	}
+	if err := openStates(r.Open, slices.Concat(base, head)); err != nil {
+		return err
+	}
+	if r.Open != nil && len(x.Rounds) == 0 && len(raw["base.jsonl"])+len(raw["head.jsonl"]) == 0 {
+		return timesFollow(r, nil) // before its first round
 	}
 	if err := sameTimes(r, raw["base.jsonl"], " of the base", base); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -34,7 +35,10 @@ type Options struct {
 	Commit   string                                       // of the head
 	Metrics  []string                                     // of the profiler
 	Budget   compare.Budget
+	Force    bool // measure anew
 	Keep     func(r *evidence.Record, against string, raw map[string][]byte) error
+	Open     *store.Unfinished                                 // where records lie while they are measured; may be nil
+	Inputs   func(*evidence.Record) (map[string][]byte, error) // of a record that is stored
 	Progress func(string)
 	Now      func() time.Time
 }
@@ -63,7 +67,10 @@ type Bench struct {
 	made      *build.Set
 	complete  func(context.Context, *build.Artifact) error
 	budget    compare.Budget
+	force     bool
 	keep      func(r *evidence.Record, against string, raw map[string][]byte) error
+	open      *store.Unfinished
+	stored    func(*evidence.Record) (map[string][]byte, error)
 	progress  func(string)
 	now       func() time.Time
 	limit     time.Duration // a harness that is silent for longer hangs
@@ -83,7 +90,7 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 		return nil, err
 	}
 	b := &Bench{cache: o.Cache, data: filepath.Join(o.Cache, "data"), device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, complete: o.Complete, budget: o.Budget,
-		keep: o.Keep, progress: o.Progress, now: o.Now, limit: o.Idle}
+		force: o.Force, keep: o.Keep, open: o.Open, stored: o.Inputs, progress: o.Progress, now: o.Now, limit: o.Idle}
 	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
 		return nil, err
 	}
@@ -154,6 +161,11 @@ func (b *Bench) fit(ctx context.Context, o Options) (err error) {
 		b.sanitizer, b.sanitizerVersion = tool.Path, "compute-sanitizer "+tool.Version
 	}
 	b.foreign(ctx)
+	if b.open != nil {
+		if err := b.open.Sweep(b.now()); err != nil {
+			b.Notes = append(b.Notes, "what was not finished long ago could not be removed: "+err.Error())
+		}
+	}
 	return nil
 }
 
@@ -250,7 +262,9 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 	case s.Together():
 		var pairs []pair
 		for _, t := range s.Tasks {
-			pairs = append(pairs, c.pairOf(t))
+			p := c.pairOf(t)
+			p.Earlier = l.Find(&evidence.Need{Key: t.Key}).Earlier
+			pairs = append(pairs, p)
 		}
 		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, s.States, c.budget, s.Plan))
 	case s.Tier == evidence.Latency:

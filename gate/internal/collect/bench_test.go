@@ -36,7 +36,9 @@ func made() *build.Set {
 	return s
 }
 
-func codeOf(code string) evidence.Identity { return evidence.Identity{Code: code, Host: "h"} }
+func codeOf(code string) evidence.Identity {
+	return evidence.Identity{Code: strings.ReplaceAll(code, "/", "-"), Host: "h"}
+}
 
 // task is a record to be measured: of a kernel, or of the reference named.
 func task(tier evidence.Tier, kernel, code, reference, kase string) plan.Task {
@@ -185,7 +187,7 @@ func TestFillKeepsWhatCouldNotBeStored(t *testing.T) {
 		fakeNCU(t, b, onePage)
 		b.made = made()
 		b.keep = func(r *evidence.Record, _ string, _ map[string][]byte) error {
-			if r.Address.Code == "op/two" {
+			if r.Address.Code == "op-two" {
 				return full
 			}
 			return nil
@@ -198,33 +200,6 @@ func TestFillKeepsWhatCouldNotBeStored(t *testing.T) {
 		if got := entries(l, step.Tasks); !got[0].Measured() || !got[1].Measured() || got[2].Record != nil || !got[2].Tried {
 			t.Errorf("%s: %+v", tier, got)
 		}
-	}
-}
-
-// TestFillHandsOutNoExperimentThatWasCut: the rounds of an interrupted
-// experiment are kept, and answer nothing.
-func TestFillHandsOutNoExperimentThatWasCut(t *testing.T) {
-	b, kept := fake(t, timesOf(""))
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	launches := 0
-	b.made, b.budget = made(), compare.Budget{Pairs: 8}
-	b.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
-	b.progress = func(string) {
-		if launches++; launches == 1+8+3 {
-			cancel()
-		}
-	}
-	step := plan.Step{Tier: evidence.Latency, Plan: oneElsewhere(), Tests: []plan.Test{question(0)}, Tasks: []plan.Task{against(task(evidence.Latency, "op/k", "op/k", "", "small"), "op/k-base")}}
-	l := &evidence.Ledger{}
-	if err := b.Fill(ctx, step, l); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if e := entries(l, step.Tasks)[0]; e.Record != nil || !e.Tried || e.Unusable == "" {
-		t.Errorf("%+v", e)
-	}
-	if len(*kept) != 1 || len((*kept)[0].Experiment.Rounds) != 1 || (*kept)[0].Experiment.Ended() {
-		t.Errorf("%d kept: %+v", len(*kept), *kept)
 	}
 }
 

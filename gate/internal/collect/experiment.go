@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,6 +21,11 @@ import (
 type pair struct {
 	Base, Head unit
 	Reference  bool
+	Earlier    *evidence.Record // that is continued
+}
+
+func (p pair) key() evidence.Key {
+	return evidence.Key{Tier: evidence.Latency, At: p.Head.address, Base: p.Base.address}
 }
 
 // other names the arm that is not the head's, for messages.
@@ -34,14 +38,16 @@ func (p pair) other() string {
 
 // experiment is one series of rounds over all pairs of a change.
 type experiment struct {
-	c      *Bench
-	arms   []*arms
-	states []evidence.CacheState // that are timed
-	tests  []plan.Test           // those that the driver decides, in its order
-	driver *compare.Driver
-	orders bytes.Buffer // drawn orders, written down before they run
-	timed  float64      // seconds
-	guests guests
+	c       *Bench
+	arms    []*arms
+	states  []evidence.CacheState // that are timed
+	as      evidence.Open         // as what the records are begun
+	tests   []plan.Test           // those that the driver decides, in its order
+	driver  *compare.Driver
+	timed   float64 // seconds
+	start   time.Time
+	piloted bool // a process has run, so that everything is in place
+	guests  guests
 }
 
 // timeTogether times pairs in interleaved rounds of 4 + 4 fresh processes, in
@@ -50,11 +56,14 @@ type experiment struct {
 // counts the tests of the same change that are judged from other records.
 // It returns one record a pair, in their order.
 func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, states []evidence.CacheState, budget compare.Budget, p compare.Plan) ([]*evidence.Record, error) {
-	x := &experiment{c: c, states: states}
+	x := &experiment{c: c, states: states, as: c.together(p, states), start: time.Now()}
 	for _, p := range pairs {
-		x.arms = append(x.arms, &arms{pair: p})
+		a, err := c.resume(p, x.as)
+		if err != nil {
+			return nil, err
+		}
+		x.arms = append(x.arms, a)
 	}
-	start := time.Now()
 	err := x.pilot(ctx)
 	if err == nil {
 		err = x.plan(tests, budget, p)
@@ -64,28 +73,41 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 	}
 	var records []*evidence.Record
 	for _, a := range x.arms {
-		r, keepErr := x.record(a, time.Since(start))
+		r, keepErr := x.record(a)
 		records = append(records, r)
 		err = errors.Join(err, keepErr)
 	}
 	return records, err
 }
 
-// pilot times the base once: a floor in ns becomes a share of that time, and
-// the process after which everything is in place is not a part of a round.
+// pilot times the base once: a floor in ns becomes a share of that time. What is
+// continued has a pilot, which stays.
 func (x *experiment) pilot(ctx context.Context) error {
-	x.c.say("timing %d kernels, pilot", len(x.arms))
-	series := map[string]*timing{}
-	if err := x.c.process(ctx, unitsOf(x.arms, false), x.states, series); err != nil {
+	if !slices.ContainsFunc(x.arms, func(a *arms) bool { return len(a.experiment.Pilot) == 0 }) {
+		return nil
+	}
+	series, err := x.first(ctx)
+	if err != nil {
 		return err
 	}
 	for _, a := range x.arms {
 		t := series[a.pair.Base.run()]
-		a.experiment.Pilot = t.samples
+		if len(a.experiment.Pilot) == 0 {
+			a.experiment.Pilot = t.samples
+		}
 		a.blame(t, false)
 	}
-	x.guests = x.c.guests(ctx)
 	return nil
+}
+
+// first is the process after which everything is in place. It is no part of a
+// round.
+func (x *experiment) first(ctx context.Context) (map[string]*timing, error) {
+	x.c.say("timing %d kernels, pilot", len(x.arms))
+	series := map[string]*timing{}
+	err := x.c.process(ctx, unitsOf(x.arms, false), x.states, series)
+	x.piloted = true
+	return series, err
 }
 
 // plan hands the tests to a driver. One whose pair failed already is counted and
@@ -106,8 +128,15 @@ func (x *experiment) plan(tests []plan.Test, budget compare.Budget, p compare.Pl
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.pair.Base.run(), err)
 		}
-		x.tests = append(x.tests, t)
-		asked = append(asked, compare.Series{Limits: limits, Summaries: []compare.Summary{t.Summary}})
+		one := compare.Series{Limits: limits, Summaries: []compare.Summary{t.Summary}}
+		for _, b := range a.experiment.Rounds {
+			round, err := compare.RoundOf(b, t.CacheState)
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.pair.Head.run(), err)
+			}
+			one.Rounds = append(one.Rounds, round)
+		}
+		x.tests, asked = append(x.tests, t), append(asked, one)
 	}
 	if len(asked) == 0 {
 		return nil
@@ -131,11 +160,39 @@ func (x *experiment) rounds(ctx context.Context) error {
 			x.stop(x.driver.Stopped())
 			return err
 		}
-		fmt.Fprintf(&x.orders, "%d %d %s %s\n", step.Number, step.Attempt, orderWord(step.Order), x.names(step.Experiments))
+		if err := x.before(ctx, step); err != nil {
+			return err
+		}
 		if err := x.round(ctx, step); err != nil {
 			return err
 		}
 	}
+}
+
+// before puts everything in its place for a round: its order is on the disk, with
+// all rounds before it, when its first process starts.
+func (x *experiment) before(ctx context.Context, step compare.Step) error {
+	order := x.inOrder(step.Experiments)
+	for _, a := range order {
+		fmt.Fprintf(&a.orders, "%d %d %s %s\n", step.Number, step.Attempt, orderWord(step.Order), x.names(step.Experiments))
+	}
+	for _, a := range x.arms {
+		if !slices.Contains(order, a) && a.saved == len(a.experiment.Rounds) {
+			continue
+		}
+		if err := x.save(a); err != nil {
+			return err
+		}
+	}
+	if !x.piloted {
+		if _, err := x.first(ctx); err != nil {
+			return err
+		}
+	}
+	if x.guests.c == nil {
+		x.guests = x.c.guests(ctx)
+	}
+	return nil
 }
 
 func (x *experiment) stop(why string) {
@@ -313,34 +370,58 @@ func orderWord(o compare.Order) string {
 	return string(word)
 }
 
-// record makes and keeps the record of a pair. Whole rounds from before a
-// failure are kept as an experiment without an end, which nobody judges; what
-// is handed back then is the failure.
-func (x *experiment) record(a *arms, wall time.Duration) (*evidence.Record, error) {
-	r := x.c.record(evidence.Latency, a.pair.Head)
-	r.Base, r.Failure = &a.pair.Base.address, a.failure
+// record makes the record of a pair, and keeps it where its plan ended it. What
+// an error, a failure or a restless device ended stays where the next run goes on
+// with it. Where there is a failure, that is handed back.
+func (x *experiment) record(a *arms) (*evidence.Record, error) {
 	if len(a.experiment.Rounds) == 0 {
-		if r.Failure == nil {
-			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoRound()}
+		f := a.failure
+		if f == nil {
+			f = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoRound()}
 		}
-		return r, nil
+		return x.failed(a, f), nil
 	}
 	if a.failure != nil {
-		a.experiment.Stopped = "a process failed: " + a.failure.Message
+		return x.failed(a, a.failure), x.save(a)
 	}
-	a.experiment.WallSeconds, a.experiment.TimedSeconds = wall.Seconds(), x.timed
-	whole := *r
-	whole.Failure, whole.Experiment = nil, &a.experiment
+	if !a.experiment.Ended() {
+		r, err := x.measured(a)
+		return r, errors.Join(err, x.save(a))
+	}
+	r, err := x.measured(a)
+	if err == nil {
+		err = x.c.finish(r, a.pair.Base.kernel, a.raw())
+	}
+	return r, err
+}
+
+func (x *experiment) failed(a *arms, f *evidence.Failure) *evidence.Record {
+	r := x.c.failed(evidence.Latency, a.pair.Head, f)
+	r.Base = &a.pair.Base.address
+	return r
+}
+
+// measured is the record of what was measured so far.
+func (x *experiment) measured(a *arms) (*evidence.Record, error) {
+	r, e := x.c.record(evidence.Latency, a.pair.Head), a.experiment
+	e.WallSeconds, e.TimedSeconds = a.spent.WallSeconds+time.Since(x.start).Seconds(), a.spent.GPUSeconds+x.timed
+	r.Base, r.Continues, r.Experiment = &a.pair.Base.address, a.continues, &e
 	var head []evidence.Sample
-	for _, b := range a.experiment.Rounds {
+	for _, b := range e.Rounds {
 		head = append(head, b.Head...)
 	}
 	var err error
-	if whole.Metrics, err = timeMetrics(head); err == nil {
-		err = x.c.keep(&whole, a.pair.Base.kernel, map[string][]byte{"orders.txt": x.orders.Bytes(), "base.jsonl": a.base.Bytes(), "head.jsonl": a.head.Bytes()})
+	r.Metrics, err = timeMetrics(head)
+	return r, err
+}
+
+// save keeps the rounds of a pair so far, and the order of the next one.
+func (x *experiment) save(a *arms) error {
+	r, err := x.measured(a)
+	if err != nil {
+		return err
 	}
-	if a.failure != nil {
-		return r, err
-	}
-	return &whole, err
+	r.Experiment.Stopped = ""
+	a.saved = len(a.experiment.Rounds)
+	return x.c.save(r, x.as, a.raw())
 }

@@ -165,20 +165,3 @@ func TestExperimentBlamesTheHead(t *testing.T) {
 		}
 	}
 }
-
-// What was measured before a base broke is kept, as an experiment that has not
-// ended, whatever the failure says of itself.
-func TestExperimentKeepsRoundsFromBeforeAFailure(t *testing.T) {
-	fault := strings.NewReplacer("op/k", "op/a", `,"class":"normal"`, "", "cudaErrorIllegalAddress", "", "an illegal memory access was encountered", "resolved").Replace(errorLine)
-	var kept []*evidence.Record
-	keep := func(c *Bench) {
-		c.keep = func(r *evidence.Record, _ string, _ map[string][]byte) error { kept = append(kept, r); return nil }
-	}
-	records, _, _, err := ask(t, `if [ $n -gt 9 ]; then `+say(configLine, fault, endLine(fault))+`exit 1; fi`, keep, twoPairs()[:1], question(0))
-	if err != nil || len(records) != 1 || records[0].Failure == nil || records[0].Experiment != nil {
-		t.Fatalf("%+v, %v", records, err)
-	}
-	if len(kept) != 1 || kept[0].Failure != nil || len(kept[0].Experiment.Rounds) != 1 || kept[0].Experiment.Ended() || !strings.HasPrefix(kept[0].Experiment.Stopped, "a process failed: ") {
-		t.Errorf("%d kept: %+v", len(kept), kept)
-	}
-}

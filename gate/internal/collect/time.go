@@ -28,15 +28,33 @@ type timing struct {
 const singleProcesses = 10
 
 // timeAlone measures units that are compared with nothing: every process is a fresh
-// process that all units share. It returns one record a unit, in their order.
+// process that all units share. What an earlier run measured of them counts. It
+// returns one record a unit, in their order.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.CacheState) ([]*evidence.Record, error) {
-	series := map[string]*timing{}
-	units := slices.Clone(asked)
-	for n := range singleProcesses {
-		c.say("timing %d kernels, process %d of %d", len(units), n+1, singleProcesses)
+	as, series, done := c.alone(states), map[string]*timing{}, map[string]int{}
+	for _, u := range asked {
+		series[u.run()] = &timing{}
+		if r, raw := c.unfinished(evidence.Key{Tier: evidence.Latency, At: u.address}, as, ""); r != nil {
+			series[u.run()].samples, done[u.run()] = r.Samples, r.Open.Processes
+			series[u.run()].raw.Write(raw["harness.jsonl"])
+		}
+	}
+	for {
+		units := slices.DeleteFunc(slices.Clone(asked), func(u unit) bool { return done[u.run()] >= singleProcesses || series[u.run()].failure != nil })
+		if len(units) == 0 {
+			break
+		}
+		c.say("timing %d kernels, process %d of %d", len(units), done[units[0].run()]+1, singleProcesses)
 		shuffle(units)
 		if err := c.process(ctx, units, states, series); err != nil {
 			return nil, err
+		}
+		for _, u := range units {
+			done[u.run()]++
+			as.Processes = done[u.run()]
+			if err := c.saveTimes(u, series[u.run()], as); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var records []*evidence.Record
@@ -50,18 +68,37 @@ func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.C
 	return records, nil
 }
 
+// saveTimes keeps what the processes so far say of a unit.
+func (c *Bench) saveTimes(u unit, t *timing, as evidence.Open) error {
+	if t.failure != nil || len(t.samples) == 0 {
+		return nil
+	}
+	r, err := c.timesOf(u, t)
+	if err != nil {
+		return err
+	}
+	return c.save(r, as, map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+}
+
 func (c *Bench) timeRecord(u unit, t *timing) (*evidence.Record, error) {
 	if t.failure != nil {
 		return c.failed(evidence.Latency, u, t.failure), nil
 	}
+	r, err := c.timesOf(u, t)
+	if err != nil {
+		return nil, err
+	}
+	return r, c.finish(r, "", map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+}
+
+func (c *Bench) timesOf(u unit, t *timing) (*evidence.Record, error) {
 	r := c.record(evidence.Latency, u)
 	r.Samples = t.samples
-	metrics, err := timeMetrics(t.samples)
-	if err != nil {
+	var err error
+	if r.Metrics, err = timeMetrics(t.samples); err != nil {
 		return nil, fmt.Errorf("%s: %w", u.run(), err)
 	}
-	r.Metrics = metrics
-	return r, c.keep(r, "", map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+	return r, nil
 }
 
 // timeMetrics are medians over processes of each process's summaries.

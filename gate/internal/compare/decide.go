@@ -81,6 +81,20 @@ func Decide(experiments []Series, plan Plan) ([]Outcome, error) {
 	return outcomes, nil
 }
 
+// Open says which experiments are undecided while the plan has looks left: they
+// can be continued, since the looks are fixed.
+func Open(experiments []Series, plan Plan) ([]bool, error) {
+	if err := validAll(experiments, plan); err != nil {
+		return nil, err
+	}
+	d := newDriver(plan, Budget{}, experiments)
+	open := make([]bool, len(experiments))
+	for _, i := range d.unresolved() {
+		open[i] = d.trials[i].invalid == nil && experiments[i].pairs() > 0 && experiments[i].pairs() < plan.lastPairs()
+	}
+	return open, nil
+}
+
 // outcome writes a trial out.
 func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 	o := Outcome{Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}

@@ -43,17 +43,16 @@ type Driver struct {
 	budget      Budget
 	trials      []trial
 	dropped     map[int]bool
-	open        []int // those that go on, as of the last look
-	next        int   // number of the next round
 	attempt     int
 	pending     *Step
 	spent, last Cost
 	stopped     string
 }
 
-// NewDriver checks a plan, a budget and what is to be measured, which has no
-// rounds yet. A budget of pairs ends the plan there, before anything is
-// measured.
+// NewDriver checks a plan, a budget and what is to be measured. What has rounds
+// already is continued: the looks are fixed, so that it does not matter when, and
+// beside what else, a round is measured. A budget of pairs ends the plan there,
+// before anything is measured.
 func NewDriver(plan Plan, budget Budget, asked []Series) (*Driver, error) {
 	if err := plan.Valid(); err != nil {
 		return nil, err
@@ -83,23 +82,22 @@ func newDriver(plan Plan, budget Budget, asked []Series) *Driver {
 }
 
 // NextRound draws the next round; false when the experiment is over, and
-// Stopped then says why. A round is begun only if, at the cost of the last one,
-// the budget reaches to the next look: rounds after the last look that was
-// reached decide nothing.
+// Stopped then says why. Of those that go on, the ones with the fewest rounds
+// come first, so that what joined later catches up. A round is begun only if, at
+// the cost of the last one, the budget reaches to the next look: rounds after the
+// last look that was reached decide nothing.
 func (d *Driver) NextRound(random io.Reader) (Step, bool, error) {
 	if d.pending != nil {
 		return Step{}, false, fmt.Errorf("round %d has neither been added nor discarded", d.pending.Number)
 	}
+	next, open := d.fewest()
 	if d.attempt > maxAttempts {
-		return Step{}, false, fmt.Errorf("%w: round %d was discarded %d times", ErrRoundFailed, d.next, maxAttempts)
+		return Step{}, false, fmt.Errorf("%w: round %d was discarded %d times", ErrRoundFailed, next, maxAttempts)
 	}
-	if d.next == 0 || d.atLook() {
-		d.open = d.unresolved()
-	}
-	if d.stopped = d.stop(); d.stopped != "" {
+	if d.stopped = d.stop(next, open); d.stopped != "" {
 		return Step{}, false, nil
 	}
-	step := Step{Number: d.next, Attempt: d.attempt, Experiments: slices.Clone(d.open)}
+	step := Step{Number: next, Attempt: d.attempt, Experiments: open}
 	var err error
 	if step.Order, err = newOrder(random, d.plan.PerArm); err != nil {
 		return Step{}, false, err
@@ -109,6 +107,20 @@ func (d *Driver) NextRound(random io.Reader) (Step, bool, error) {
 	}
 	d.pending = &step
 	return step, true, nil
+}
+
+// fewest are the undecided experiments that have the fewest rounds, and how many
+// rounds they have.
+func (d *Driver) fewest() (rounds int, open []int) {
+	for _, i := range d.unresolved() {
+		switch n := len(d.trials[i].experiment.Rounds); {
+		case len(open) == 0 || n < rounds:
+			rounds, open = n, []int{i}
+		case n == rounds:
+			open = append(open, i)
+		}
+	}
+	return rounds, open
 }
 
 // shuffle is the Fisher-Yates shuffle over a reader.
@@ -136,21 +148,16 @@ func (d *Driver) unresolved() []int {
 	return open
 }
 
-// atLook reports whether the rounds so far end at a look.
-func (d *Driver) atLook() bool {
-	return slices.Contains(d.plan.Looks, d.next*d.plan.PerArm)
-}
-
 // stop says why no further round is run, or "".
-func (d *Driver) stop() string {
-	if len(d.open) == 0 {
+func (d *Driver) stop(next int, open []int) string {
+	if len(open) == 0 {
 		return "resolved"
 	}
-	look, more := d.plan.nextLook(d.next * d.plan.PerArm)
+	look, more := d.plan.nextLook(next * d.plan.PerArm)
 	if !more {
 		return "pairs"
 	}
-	ahead := float64(look/d.plan.PerArm - d.next)
+	ahead := float64(look/d.plan.PerArm - next)
 	if exceeds(d.spent.WallSeconds+ahead*d.last.WallSeconds, d.budget.WallSeconds) {
 		return "wall"
 	}
@@ -186,7 +193,7 @@ func (d *Driver) Add(step Step, rounds map[int]Round, cost Cost) error {
 		d.trials[i].read(rounds[i])
 	}
 	d.charge(cost)
-	d.next, d.attempt = d.next+1, 1
+	d.attempt = 1
 	return nil
 }
 
@@ -213,7 +220,6 @@ func (d *Driver) Drop(experiments ...int) {
 			d.dropped[i], d.trials[i], d.attempt = true, newTrial(e, d.plan), 1
 		}
 	}
-	d.open = slices.DeleteFunc(d.open, func(i int) bool { return d.dropped[i] })
 }
 
 // expect checks that a step is the one that was drawn last.

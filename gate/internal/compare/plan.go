@@ -151,10 +151,13 @@ func (p Plan) pass(l Limits) *spending {
 	return spendingOf(p.PerArm, p.rounds(), rootShape(p.reached(l.fewestPairs()-1), len(p.Looks)))
 }
 
-// faster puts most on the first look that may pass: what leaves there as a pass
+// faster puts most on the first look that can pass: what leaves there as a pass
 // is measured no more, and shall still be provable among many kernels.
 func (p Plan) faster(l Limits) *spending {
-	first := p.reached(l.fewestPairs() - 1)
+	first, pass := p.reached(l.fewestPairs()-1), p.pass(l)
+	for first < len(p.Looks) && pass.exact(pass.scaled(first, nullOf(p.PerArm, pass.rounds[first]).least())) > p.Beta {
+		first++
+	}
 	shape := make([]float64, len(p.Looks))
 	for i := first; i < len(shape); i++ {
 		shape[i] = 0.1

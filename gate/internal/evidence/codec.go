@@ -2,6 +2,8 @@ package evidence
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,6 +71,16 @@ func Encode(r *Record) ([]byte, error) {
 		return nil, fmt.Errorf("encoding evidence: %w", err)
 	}
 	return buf.Bytes(), nil
+}
+
+// Digest names a record by its content.
+func Digest(r *Record) (string, error) {
+	data, err := Encode(r)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // Decode reads one record. Unknown fields, duplicate keys, a second document,

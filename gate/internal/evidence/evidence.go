@@ -122,6 +122,12 @@ type Record struct {
 	Address Address  `json:"address"`
 	Base    *Address `json:"base,omitempty"` // the other arm of a latency experiment
 
+	// Continues is the digest of the record that this one goes on with: its first
+	// rounds are those of that one.
+	Continues string `json:"continues,omitempty"`
+	// Open is set while a record is being measured. Such a record answers nothing.
+	Open *Open `json:"open,omitempty"`
+
 	Provenance Provenance `json:"provenance"`
 	Metrics    Metrics    `json:"metrics,omitempty"`
 	// Entries are the compiler's figures of each __global__ function, by its
@@ -137,6 +143,14 @@ type Record struct {
 	Sessions   []Session   `json:"sessions,omitempty"` // oldest first
 
 	Raw []Raw `json:"raw,omitempty"`
+}
+
+// Open says as what a record was begun that is not finished. Only a run that
+// would begin it in the same way goes on with it.
+type Open struct {
+	Plan      string       `json:"plan"` // how it was to be measured
+	States    []CacheState `json:"regimes"`
+	Processes int          `json:"processes,omitempty"` // finished so far, of a kernel timed alone
 }
 
 // Provenance says how a record came about.

@@ -20,6 +20,7 @@ func whole() *Record {
 	address := Address{Identity: Identity{Code: strings.Repeat("ab", 32), Host: strings.Repeat("cd", 32)}, Op: "sum", Case: "small",
 		Harness: strings.Repeat("ef", 32), Machine: h200.Key()}
 	return &Record{Schema: Schema, Tier: Latency, Address: address, Base: &address,
+		Continues: strings.Repeat("01", 32), Open: &Open{Plan: "10 processes", States: []CacheState{Warm}, Processes: 3},
 		Provenance: Provenance{Recorded: "2026-11-20T10:00:00Z", Kernel: "sum/<one> & two", Commit: "0123", Compiler: "13.0.88",
 			Profiler: "ncu 2025.3.1", Protocol: "gate-harness/1", Machine: h200},
 		Metrics: Metrics{"latency.typical": Of(100.5, "ns"), "latency.mean": Of(0, "ns"), "ncu.achieved_occupancy": Absent("no counter of that name", "%")},

@@ -87,6 +87,7 @@ type Entry struct {
 	Tried    bool     // this run tried to measure it
 	Unusable string   // why the record that is stored cannot be used
 	Why      []string // causes why nothing was measured
+	Earlier  *Record  // that is to be continued, and is no answer meanwhile
 }
 
 // Failure is how the tier ended when it was not measured, nil otherwise.
@@ -121,6 +122,23 @@ func (l *Ledger) Refuse(k Key, why string) {
 	e := l.entries[k]
 	e.Record, e.Unusable = nil, why
 	l.set(k, e)
+}
+
+// Reopen takes away an experiment that decides too little, so that it is
+// continued.
+func (l *Ledger) Reopen(k Key) {
+	e := l.entries[k]
+	e.Earlier, e.Record = e.Record, nil
+	l.set(k, e)
+}
+
+// Settle puts back what was to be continued and was not.
+func (l *Ledger) Settle() {
+	for k, e := range l.entries {
+		if e.Record == nil && e.Earlier != nil {
+			l.set(k, Entry{Record: e.Earlier, Source: Reused, Tried: e.Tried, Why: e.Why})
+		}
+	}
 }
 
 // Because adds a cause why nothing was measured under the keys.
@@ -161,7 +179,10 @@ func (n *Need) refuses(r *Record) string {
 	if r.Failure != nil {
 		return ""
 	}
-	if x := r.Experiment; x != nil && !x.Ended() {
+	if r.Open != nil && r.Experiment == nil {
+		return fmt.Sprintf("the %s recorded on %s was never finished", r.Tier, n.At.Machine)
+	}
+	if x := r.Experiment; x != nil && (r.Open != nil || !x.Ended()) {
 		why := "interrupted"
 		if x.Stopped != "" {
 			why = "cut short: " + x.Stopped

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
@@ -80,4 +81,30 @@ func (j *judge) failures() failures {
 		}
 	}
 	return out
+}
+
+// Undecided are the experiments that some gated question is left open by, while
+// their plan has looks left: a budget ended them, or other kernels joined and
+// raised the bar.
+func Undecided(p plan.Plan, l *evidence.Ledger) ([]evidence.Key, error) {
+	j, gated, keys := newJudge(p, l), series{}, map[plan.ID]evidence.Key{}
+	for i := range p.Questions {
+		q := &p.Questions[i]
+		if n := pairOf(q); n != nil && q.Gated() && gated.add(j, q) == nil {
+			keys[q.ID] = n.Key
+		}
+	}
+	tests := p.Tests()
+	tests.Elsewhere = p.Family() - len(gated.all)
+	open, err := compare.Open(gated.all, tests)
+	if err != nil {
+		return nil, fmt.Errorf("looking for experiments to continue: %w", err)
+	}
+	var out []evidence.Key
+	for i, id := range gated.ids {
+		if open[i] && !slices.Contains(out, keys[id]) {
+			out = append(out, keys[id])
+		}
+	}
+	return out, nil
 }

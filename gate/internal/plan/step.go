@@ -85,13 +85,13 @@ func (p Plan) step(l *evidence.Ledger, of func(evidence.Key) bool) *Step {
 	}
 	s.Plan = p.Tests()
 	s.Plan.Elsewhere = p.Family() - len(s.Tests)
-	s.States = p.states()
+	s.States = p.States()
 	return s
 }
 
-// states are the cache states whose times any question asks for. A record holds
+// States are the cache states whose times any question asks for. A record holds
 // all of them, so that no question takes from it what another needs.
-func (p Plan) states() []evidence.CacheState {
+func (p Plan) States() []evidence.CacheState {
 	var states []evidence.CacheState
 	for i := range p.Questions {
 		for _, n := range p.Questions[i].Needs {

@@ -188,18 +188,25 @@ func readRaw(dir string, r *evidence.Record) (map[string][]byte, error) {
 // contents checks a record against its raw inputs, given as they are stored. Each
 // may be of so many bytes when it is unpacked.
 func (a Audit) contents(r *evidence.Record, packed map[string][]byte, most int64) error {
+	plain, err := unpackAll(packed, most)
+	if err != nil || a.Check == nil {
+		return err
+	}
+	return a.Check(r, plain)
+}
+
+// unpackAll turns raw inputs as they are stored, by file name, into those of a
+// record, by name.
+func unpackAll(packed map[string][]byte, most int64) (map[string][]byte, error) {
 	plain := map[string][]byte{}
 	for file, data := range packed {
 		text, err := gunzip(data, most)
 		if err != nil {
-			return fmt.Errorf("its raw input %s cannot be unpacked: %w", file, err)
+			return nil, fmt.Errorf("its raw input %s cannot be unpacked: %w", file, err)
 		}
 		plain[rawName.FindStringSubmatch(file)[3]] = text
 	}
-	if a.Check == nil {
-		return nil
-	}
-	return a.Check(r, plain)
+	return plain, nil
 }
 
 func gunzip(data []byte, most int64) ([]byte, error) {

@@ -26,6 +26,7 @@ const (
 // Keep writes a record, and the times that it holds into the history of their
 // code. Against is the kernel in the base's place of an experiment.
 func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) error {
+	known := s.continued(r)
 	err := s.Write.Put(r, raw)
 	if errors.Is(err, errStands) {
 		s.note(fmt.Sprintf("the %s of %s on %s was not stored: %v", r.Tier, r.Provenance.Kernel, r.Address.Case, err))
@@ -38,12 +39,30 @@ func (s *Shelf) Keep(r *evidence.Record, against string, raw map[string][]byte) 
 		return s.addSession(r.Provenance, r.Address, r.Samples)
 	}
 	var base, head []evidence.Sample
-	for _, b := range r.Experiment.Rounds {
+	for _, b := range r.Experiment.Rounds[known:] {
 		base, head = append(base, b.Base...), append(head, b.Head...)
 	}
 	other := r.Provenance
 	other.Kernel = against
 	return errors.Join(s.addSession(r.Provenance, r.Address, head), s.addSession(other, *r.Base, base))
+}
+
+// continued is the number of a record's rounds that the record which it
+// continues has, and that the history counts already.
+func (s *Shelf) continued(r *evidence.Record) int {
+	if r.Continues == "" || r.Experiment == nil {
+		return 0
+	}
+	for _, from := range s.Read {
+		old, err := from.Get(r.Key())
+		if err != nil || old.Experiment == nil {
+			continue
+		}
+		if digest, err := evidence.Digest(old); err == nil && digest == r.Continues {
+			return min(len(old.Experiment.Rounds), len(r.Experiment.Rounds))
+		}
+	}
+	return 0
 }
 
 // addSession adds samples of a run to the history at an address. A history that

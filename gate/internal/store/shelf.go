@@ -90,6 +90,24 @@ func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 	return found, nil
 }
 
+// Inputs are the raw inputs of a record that some store holds, by name.
+func (s *Shelf) Inputs(r *evidence.Record) (map[string][]byte, error) {
+	want, err := evidence.Digest(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range s.Read {
+		there, err := from.Get(r.Key())
+		if err != nil {
+			continue
+		}
+		if digest, err := evidence.Digest(there); err == nil && digest == want {
+			return from.inputs(there)
+		}
+	}
+	return nil, errNotFound
+}
+
 // Absent reports whether an error says that a store has no such record.
 func Absent(err error) bool { return errors.Is(err, errNotFound) }
 
@@ -138,7 +156,7 @@ func (s *Shelf) Load(needs []*evidence.Need, into *evidence.Ledger) {
 		if n.Tier == evidence.Static || n.Never != "" || n.At.Machine == "" {
 			continue
 		}
-		if e := into.Find(n); e.Record != nil || e.Tried {
+		if e := into.Find(n); e.Record != nil || e.Earlier != nil || e.Tried {
 			continue
 		}
 		if why := s.aside(*n.Key); why != "" {

@@ -39,11 +39,25 @@ func (s *Store) Put(r *evidence.Record, raw map[string][]byte) error {
 			if old != nil && better(old, r) == old {
 				return nil, nil, errStands
 			}
-			return r, packed, nil
+			return r, packed, extends(r, old)
 		})
 	}
 	if err != nil && !errors.Is(err, errStands) {
 		return fmt.Errorf("storing evidence: %w", err)
+	}
+	return err
+}
+
+// extends refuses a continuation of another record than the one that stands
+// there: another run went on with it meanwhile. Where none stands, it lies in
+// another store.
+func extends(r, old *evidence.Record) error {
+	if r.Continues == "" || old == nil || !complete(old) || old.Experiment == nil {
+		return nil
+	}
+	digest, err := evidence.Digest(old)
+	if err == nil && digest != r.Continues {
+		err = errStands
 	}
 	return err
 }
@@ -93,7 +107,7 @@ func better(a, b *evidence.Record) *evidence.Record {
 
 // complete reports whether a record was measured to its end.
 func complete(r *evidence.Record) bool {
-	return r.Failure == nil && (r.Experiment == nil || r.Experiment.Ended()) && (r.AA == nil || r.AA.Rounds >= compare.FewestCalibrationRounds)
+	return r.Failure == nil && r.Open == nil && (r.Experiment == nil || r.Experiment.Ended()) && (r.AA == nil || r.AA.Rounds >= compare.FewestCalibrationRounds)
 }
 
 func dateOf(r *evidence.Record) time.Time {
@@ -108,7 +122,7 @@ func (s *Store) write(k evidence.Key, choose func(old *evidence.Record) (*eviden
 	if err != nil {
 		return err
 	}
-	return s.locked(filepath.Dir(rel), func(dir string) error {
+	return s.locked(filepath.Dir(rel), func(string) error {
 		old, err := s.Get(k)
 		if err != nil {
 			old = nil
@@ -125,13 +139,18 @@ func (s *Store) write(k evidence.Key, choose func(old *evidence.Record) (*eviden
 		if err := s.readable(data, k, packed); err != nil {
 			return fmt.Errorf("the record would not be read back: %w", err)
 		}
-		for _, name := range slices.Sorted(maps.Keys(packed)) {
-			if err := writeNew(filepath.Join(dir, name), packed[name]); err != nil {
-				return err
-			}
-		}
-		return disk.WriteFile(path, data)
+		return writeRecord(path, data, packed)
 	})
+}
+
+// writeRecord writes a record after the raw inputs that it names.
+func writeRecord(path string, data []byte, packed map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(packed)) {
+		if err := writeNew(filepath.Join(filepath.Dir(path), name), packed[name]); err != nil {
+			return err
+		}
+	}
+	return disk.WriteFile(path, data)
 }
 
 // readable goes the way of a reader before there is a file.
