@@ -144,6 +144,7 @@ func fakeHarness(args []string) int {
 		if asked := flags["--regimes"]; len(asked) > 0 {
 			u.regimes = strings.Split(asked[0], ",")
 		}
+		u.calls = flags["--calls"]
 		lie = lie || u.is("lie")
 		if !u.perform(s) {
 			status = 1
@@ -164,7 +165,7 @@ func fakeHarness(args []string) int {
 type fakeRun struct {
 	kernel, kase, mode, seed string
 	library                  string
-	regimes                  []string
+	regimes, calls           []string
 	behaviour                behaviour
 }
 
@@ -295,12 +296,18 @@ func (u *fakeRun) time(regime string) map[string]any {
 		batches[i] = math.Round(typical*(1+noise*random.Float64())*1e3) / 1e3
 	}
 	batches[0] *= 1 + u.behaviour.number("tail", 0)
-	nodes := 16
+	calls := 16
+	for _, asked := range u.calls {
+		if n, ok := strings.CutPrefix(asked, u.kernel+"@"+u.kase+"/"+regime+"="); ok {
+			calls, _ = strconv.Atoi(n)
+		}
+	}
+	nodes := calls
 	if u.is("unlaunched") {
 		nodes = 0
 	}
 	state := map[string]any{"sm_mhz": 1980, "mem_mhz": 3201, "temperature_c": 35, "power_w": 300, "throttle": []string{}, "throttle_bits": 0}
-	return u.record(map[string]any{"regime": regime, "calls": 16, "kernel_nodes": nodes, "sets": 16,
+	return u.record(map[string]any{"regime": regime, "calls": calls, "kernel_nodes": nodes, "sets": 16,
 		"batches_ns": batches, "before": state, "after": state})
 }
 

@@ -2,11 +2,13 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +127,35 @@ func TestDeclared(t *testing.T) {
 	records, code := run(t, s.program, append([]string{"check", "--tolerance", "relative_error=1e-4"}, common...)...)
 	if kind, failure := errorKind(records); code != 1 || kind != "unsupported" {
 		t.Errorf("undeclared: exit %d, %v", code, failure)
+	}
+}
+
+// TestCallsAreThoseAskedFor: a batch holds as many calls as gate asks for, in
+// each state of the caches by itself.
+func TestCallsAreThoseAskedFor(t *testing.T) {
+	s := buildStandIn(t)
+	kernel := filepath.Join(t.TempDir(), "kernel.so")
+	s.compile(t, kernel, "-shared", "-fPIC", "-fno-gnu-unique", "-x", "c++", filepath.Join(cheats, "honest", "honest.cu"), "-L"+s.dir, "-lcudart")
+	common := []string{"time", "--op", s.op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", "small=R:128,C:256", "--kernel", "op/k:sm_90=" + kernel,
+		"--run", "op/k:sm_90@small", "--batches", "4", "--batch-us", "100", "--warmup-ms", "0"}
+	for _, test := range []struct {
+		args []string
+		want map[string]float64
+	}{
+		{[]string{"--calls", "op/k:sm_90@small/warm=24", "--calls", "op/k:sm_90@small/cold=7"}, map[string]float64{"warm": 24, "cold": 7}},
+		{[]string{"--calls", "op/k:sm_90@small/warm=12", "--regimes", "warm"}, map[string]float64{"warm": 12}},
+	} {
+		records, code := run(t, s.program, append(slices.Clone(common), test.args...)...)
+		checkFrame(t, records, code)
+		got := map[string]float64{}
+		for _, r := range records {
+			if time, ok := r["time"]; ok {
+				got[time["regime"].(string)] = time["calls"].(float64)
+			}
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%q: %v calls, want %v", test.args, got, test.want)
+		}
 	}
 }
 

@@ -21,11 +21,12 @@ func timesOf(shell string) string {
 echo "$*" | grep -o -e '--run [^ ]*' | tr -d '\n' >>processes; echo >>processes
 state='` + stateJSON + `'
 after=$state
+more=
 ` + shell + `
 echo '` + configLine + `'
 runs=0
 for u in $(tail -n 1 processes | sed 's/--run / /g'); do
-  echo '` + timeLine + `' | sed "s|op/k|${u%@*}|; s|\"small\"|\"${u#*@}\"|; s|\"after\":.*|\"after\":$after}}|"
+  echo '` + timeLine + `' | sed "s|op/k|${u%@*}|; s|\"small\"|\"${u#*@}\"|; s|\"after\":.*|\"after\":$after}}|; $more"
   runs=$((runs + 1))
 done
 echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$runs,\"profile\":0,\"error\":0}}"

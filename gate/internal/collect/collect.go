@@ -32,7 +32,8 @@ type unit struct {
 	on       manifest.Case
 	artifact *build.Artifact
 	address  evidence.Address
-	pdl      bool // it launches programmatically
+	pdl      bool                        // it launches programmatically
+	calls    map[evidence.CacheState]int // in a batch; the harness chooses where there is none
 }
 
 // name is what the harness calls the kernel.

@@ -40,6 +40,7 @@ func (p pair) other() string {
 type experiment struct {
 	c       *Bench
 	arms    []*arms
+	coarse  map[string]bool       // what was said to be measured coarsely
 	states  []evidence.CacheState // that are timed
 	as      evidence.Open         // as what the records are begun
 	tests   []plan.Test           // those that the driver decides, in its order
@@ -56,7 +57,7 @@ type experiment struct {
 // counts the tests of the same change that are judged from other records.
 // It returns one record a pair, in their order.
 func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Test, states []evidence.CacheState, budget compare.Budget, p compare.Plan) ([]*evidence.Record, error) {
-	x := &experiment{c: c, states: states, as: c.together(p, states), start: time.Now()}
+	x := &experiment{c: c, coarse: map[string]bool{}, states: states, as: c.together(p, states), start: time.Now()}
 	for _, p := range pairs {
 		a, err := c.resume(p, x.as)
 		if err != nil {
@@ -65,6 +66,7 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 		x.arms = append(x.arms, a)
 	}
 	err := x.pilot(ctx)
+	x.fixCalls()
 	if err == nil {
 		err = x.plan(tests, budget, p)
 	}
@@ -211,6 +213,7 @@ func (x *experiment) round(ctx context.Context, step compare.Step) error {
 		return err
 	}
 	x.timed += timed
+	x.hold(order, processes, word)
 	why := x.unusable(order, processes)
 	if intruder := x.guests.intruder(ctx); why == "" {
 		why = intruder

@@ -145,7 +145,7 @@ func (c *Bench) process(ctx context.Context, units []unit, states []evidence.Cac
 		if len(left) == 0 {
 			return nil
 		}
-		args := []string{"--seed", strconv.FormatUint(uint64(randomUint32()), 10)}
+		args := append([]string{"--seed", strconv.FormatUint(uint64(randomUint32()), 10)}, callsArgs(left)...)
 		if len(states) > 0 {
 			args = append(args, "--regimes", words(states))
 		}
