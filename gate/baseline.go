@@ -29,8 +29,10 @@ func baselineCommand() *cli.Command {
 				Usage:     "check, and write what is measured into the policy's store",
 				ArgsUsage: "[KERNEL…]",
 				Description: "As gate check, but evidence goes into the store that the policy names (or --store),\n" +
-					"to be committed, rather than into this user's cache. What the cache holds already is copied.",
-				Flags:  append(commonFlags(), outputFlags()...),
+					"to be committed, rather than into this user's cache. What the cache holds already is copied. The compiler's\n" +
+					"figures of every kernel are kept beside it, under the compiler's version.",
+				Flags: append(append(commonFlags(), outputFlags()...),
+					&cli.BoolFlag{Name: "toolchain", Usage: "say how the compiler's figures moved since the toolchain that was recorded before, function by function"}),
 				Action: func(c *cli.Context) error { return runCheck(c, true) },
 			},
 			{

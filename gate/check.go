@@ -96,7 +96,7 @@ func runCheck(c *cli.Context, record bool) (err error) {
 		return err
 	}
 	defer release()
-	o.Record, o.Cache = record, dir
+	o.Record, o.Moves, o.Cache = record, c.Bool("toolchain"), dir
 	if e, err := event.Read(environment); err == nil { // the base says what is wrong with it
 		o.Attempt = attempt(e)
 	}

@@ -33,6 +33,7 @@ import (
 type Options struct {
 	project.Options
 	Record   bool                 // write evidence into the store rather than beside the cache
+	Moves    bool                 // with Record: say how the compiler's figures moved since another toolchain
 	NoGPU    bool                 // judge what is recorded, measure nothing
 	Force    bool                 // time again, unchanged kernels too: what the others measure is exact
 	Tiers    []evidence.Tier      // that are asked for; none: all

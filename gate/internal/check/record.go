@@ -21,6 +21,16 @@ func (r *run) record(ctx context.Context, v *verdict.Verdict) error {
 	if err != nil {
 		return err
 	}
+	if r.Moves {
+		if err := r.moves(); err != nil {
+			return err
+		}
+	}
+	if v.Counts.Measured+copied > 0 || r.Moves { // one that recorded nothing leaves the store as it is
+		if err := r.keepStatic(); err != nil {
+			return err
+		}
+	}
 	if _, err := r.shelf.Write.Send(ctx); err != nil {
 		return err
 	}

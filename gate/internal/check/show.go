@@ -71,18 +71,15 @@ func (r *run) recordsOf(selector string, a store.Audit) ([]store.Found, error) {
 	return out, nil
 }
 
-var storedTiers = []evidence.Tier{evidence.Static, evidence.Correctness, evidence.Profile, evidence.Latency, evidence.Calibration, evidence.Sessions}
+// storedTiers are those that a store holds records of.
+var storedTiers = append(slices.Clone(evidence.Order), evidence.Calibration, evidence.Sessions)
 
 // selected reads KERNEL:CASE:TIER, of which the case and the tier may be missing
 // or empty.
 func selected(text string) (func(*evidence.Record) bool, error) {
 	parts := append(strings.Split(text, ":"), "", "")
 	if len(parts) > 5 || parts[0] == "" || parts[2] != "" && !slices.Contains(storedTiers, evidence.Tier(parts[2])) {
-		var tiers []string
-		for _, t := range storedTiers {
-			tiers = append(tiers, string(t))
-		}
-		return nil, exit.Usagef("KERNEL, KERNEL:CASE or KERNEL:CASE:TIER, and a tier is one of "+strings.Join(tiers, ", ")+"; or the file of a record",
+		return nil, exit.Usagef("KERNEL, KERNEL:CASE or KERNEL:CASE:TIER, and a tier is one of "+evidence.Names(storedTiers, ", ")+"; or the file of a record",
 			"%q names no record", text)
 	}
 	is := func(want, got string) bool { return want == "" || want == got }

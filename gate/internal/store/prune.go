@@ -73,7 +73,8 @@ func (p *pruner) leaf(l leaf) error {
 		if m == nil || !e.Type().IsRegular() {
 			continue
 		}
-		if !p.cases[filepath.Join(l.code, l.kase)] || m[1] != "" && !p.codes[m[1]] {
+		needed := p.cases[filepath.Join(l.code, l.kase)] || e.Name() == "static.json" && p.codes[l.code]
+		if !needed || m[1] != "" && !p.codes[m[1]] {
 			err = errors.Join(err, p.remove(l, e.Name(), &p.done.Records))
 			continue
 		}

@@ -44,6 +44,9 @@ var safe = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 // because addresses come from files that others wrote.
 func place(k evidence.Key) (string, error) {
 	a := k.At
+	if k.Tier == evidence.Static {
+		return joined(a.Machine, a.Identity.Short(), a.Case, "static.json")
+	}
 	if len(a.Harness) < 8 || !a.Known() || a.Op == "" || a.Case == "" {
 		return "", errors.New("the address is not complete")
 	}
@@ -51,7 +54,10 @@ func place(k evidence.Key) (string, error) {
 	if k.Compares() {
 		name += "-vs-" + k.Base.Identity.Short()
 	}
-	parts := []string{a.Machine, a.Identity.Short(), a.Op + "-" + a.Case + "-" + a.Harness[:8], name + ".json"}
+	return joined(a.Machine, a.Identity.Short(), a.Op+"-"+a.Case+"-"+a.Harness[:8], name+".json")
+}
+
+func joined(parts ...string) (string, error) {
 	for _, p := range parts {
 		if !safe.MatchString(p) || p[0] == '.' {
 			return "", fmt.Errorf("%q cannot be part of an address", p)
@@ -105,7 +111,11 @@ func belongs(r *evidence.Record, k evidence.Key) error {
 	if r.Key() != k {
 		return errors.New("the record is of another code, case, machine or harness than its place says")
 	}
-	if key := r.Provenance.Machine.Key(); key != k.At.Machine {
+	key := r.Provenance.Machine.Key()
+	if r.Tier == evidence.Static {
+		key = evidence.ToolchainKey(r.Provenance.Compiler)
+	}
+	if key != k.At.Machine {
 		return fmt.Errorf("the record was taken on %s, its place says %s", key, k.At.Machine)
 	}
 	return nil
@@ -217,8 +227,8 @@ var measured = evidence.Names(append(slices.Clone(evidence.Order[1:]), evidence.
 var (
 	machineName = regexp.MustCompile(`^[a-z0-9-]+-[0-9a-f]{8}$`)
 	codeName    = regexp.MustCompile(`^(?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}$`)
-	caseName    = regexp.MustCompile(`^[A-Za-z0-9_.-]+-[0-9a-f]{8}$`)
-	recordName  = regexp.MustCompile(`^(?:` + measured + `|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
+	caseName    = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+-[0-9a-f]{8}|sm_[0-9]+[af]?)$`)
+	recordName  = regexp.MustCompile(`^(?:` + measured + `|static|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
 	rawName     = regexp.MustCompile(`^(` + measured + `)\.([0-9a-f]{8})\.([A-Za-z0-9_.-]+)\.gz$`)
 	tempName    = regexp.MustCompile(`^\.tmp-[0-9]+$`)
 )
