@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/command"
-	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/toolchain"
 	"github.com/kernelgate/gate/ncu"
 )
 
@@ -78,29 +74,8 @@ func without(counters []string, unknown map[string]bool) []string {
 }
 
 func (c *Bench) askNCU(ctx context.Context, u unit, counters []string) (text []byte, s *stream, r command.Result, err error) {
-	op, err := c.op(u.op)
-	if err != nil {
-		return nil, nil, r, err
-	}
-	dir, err := disk.TempDir(c.cache, "ncu")
-	if err != nil {
-		return nil, nil, r, err
-	}
-	defer disk.RemoveTemp(dir)
-	log := filepath.Join(dir, "ncu.csv")
-	args := []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off",
-		"--log-file", log, "--metrics", strings.Join(counters, ","), c.program}
-	args = append(args, harnessArgs("profile", op, []unit{u})...)
-	reads := append(files(op, []unit{u}), toolchain.Folders(c.ncu)...)
-	if r, err = c.runIn(ctx, dir, command.Command{Path: c.ncu, Args: args, Limit: profileLimit}, reads...); err != nil {
-		return nil, nil, r, err
-	}
-	text, err = disk.ReadFile(log, 32<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // no file reads as no table
-	}
-	return text, parseStream(onlyJSON(r.Stdout)), r, err
+	return c.watch(ctx, watcher{c.ncu, profileLimit, []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off", "--metrics", strings.Join(counters, ","), "--log-file"}}, u)
 }
 
 // onlyJSON drops ncu's own lines, which share standard output with the

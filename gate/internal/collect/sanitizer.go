@@ -5,18 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/command"
-	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/printable"
-	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
 // sanitizerLimit ends a search that does not end: racecheck runs a kernel
@@ -36,10 +32,11 @@ func (c *Bench) sanitizeUnit(ctx context.Context, u unit) (*evidence.Record, err
 	r.Provenance.Profiler, r.Metrics = c.sanitizerVersion, evidence.Metrics{}
 	for _, tool := range sanitizers {
 		c.say("searching %s with %s on %s", u.kernel, tool, u.on.Name)
-		log, s, end, err := c.runSanitizer(ctx, tool, u)
+		log, s, end, err := c.watch(ctx, watcher{c.sanitizer, sanitizerLimit, sanitizerArgs(tool)}, u)
 		if err != nil {
 			return nil, fmt.Errorf("searching %s: %w", u.kernel, err)
 		}
+		log = []byte(printable.Text(string(log)))
 		v, f := searched(tool, log, s, end)
 		if f != nil {
 			r = c.failed(evidence.Sanitizer, u, f)
@@ -54,34 +51,10 @@ func (c *Bench) sanitizeUnit(ctx context.Context, u unit) (*evidence.Record, err
 	return r, c.keep(r, "", raw)
 }
 
-// runSanitizer is one call of a kernel under one tool. What the harness reports
-// as a failed call of CUDA is not counted a second time.
-func (c *Bench) runSanitizer(ctx context.Context, tool string, u unit) (log []byte, s *stream, r command.Result, err error) {
-	op, err := c.op(u.op)
-	if err != nil {
-		return nil, nil, r, err
-	}
-	dir, err := disk.TempDir(c.cache, tool)
-	if err != nil {
-		return nil, nil, r, err
-	}
-	defer disk.RemoveTemp(dir)
-	file := filepath.Join(dir, "findings.txt")
-	args := append(sanitizerArgs(tool, file), c.program)
-	args = append(args, harnessArgs("profile", op, []unit{u})...)
-	reads := append(files(op, []unit{u}), toolchain.Folders(c.sanitizer)...)
-	if r, err = c.runIn(ctx, dir, command.Command{Path: c.sanitizer, Args: args, Limit: sanitizerLimit}, reads...); err != nil {
-		return nil, nil, r, err
-	}
-	log, err = disk.ReadFile(file, 32<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // no file reads as no summary
-	}
-	return []byte(printable.Text(string(log))), parseStream(onlyJSON(r.Stdout)), r, err
-}
-
-func sanitizerArgs(tool, log string) []string {
-	return []string{"--tool", tool, "--target-processes", "all", "--report-api-errors", "no", "--print-limit", "20", "--log-file", log}
+// sanitizerArgs are the options of one tool. What the harness reports as a failed
+// call of CUDA is not counted a second time.
+func sanitizerArgs(tool string) []string {
+	return []string{"--tool", tool, "--target-processes", "all", "--report-api-errors", "no", "--print-limit", "20", "--log-file"}
 }
 
 // searched is what one process found. A kernel that a tool ended breaks the

@@ -192,7 +192,7 @@ func TestRealSanitizerTakesTheOptions(t *testing.T) {
 	}
 	for _, name := range sanitizers {
 		log := filepath.Join(t.TempDir(), "log")
-		said := run(append(sanitizerArgs(name, log), "/bin/true")...)
+		said := run(append(sanitizerArgs(name), log, "/bin/true")...)
 		text, err := os.ReadFile(log)
 		if err != nil || strings.Contains(said, "option") || !strings.HasPrefix(string(text), heading) {
 			t.Errorf("%s: %s, %q, %v", name, said, text, err)
