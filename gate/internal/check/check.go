@@ -225,7 +225,7 @@ func (r *run) openShelf(ctx context.Context) error {
 		return err
 	}
 	shared := at.Audited(a)
-	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own}
+	s := &store.Shelf{Read: []*store.Store{shared, own}, Write: own, Near: r.project.Near(ctx)}
 	if s.Notes, err = shared.Fetch(ctx); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/event"
@@ -61,6 +63,25 @@ func (r *Repo) Base(ctx context.Context, revision string, env func(string) strin
 		return Base{}, exit.Usagef(none.Hint, "%s", none.Msg) // the user's mistake, and not the repository's state
 	}
 	return Base{}, r.shallow(ctx, none)
+}
+
+var fullCommit = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// Behind is how many commits a commit is behind another one that it is an
+// ancestor of; false where it is none, or is not known here.
+func (r *Repo) Behind(ctx context.Context, commit, of string) (int, bool) {
+	if !fullCommit.MatchString(commit) {
+		return 0, false
+	}
+	if _, err := r.run(ctx, "merge-base", "--is-ancestor", commit, of); err != nil {
+		return 0, false
+	}
+	count, err := r.run(ctx, "rev-list", "--count", commit+".."+of)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(count))
+	return n, err == nil
 }
 
 // ofEvent is the base that GitHub names where HEAD is what the event is about,

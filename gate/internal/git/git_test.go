@@ -151,6 +151,25 @@ func TestBaseIsTheMergeBase(t *testing.T) {
 	}
 }
 
+func TestBehind(t *testing.T) {
+	s := newSandbox(t)
+	first := s.commit("a", "1")
+	second := s.commit("a", "2")
+	third := s.commit("a", "3")
+	s.git("checkout", "-q", "-b", "side", first)
+	side := s.commit("b", "1")
+	r := s.open()
+	for _, c := range []struct {
+		commit string
+		n      int
+		is     bool
+	}{{third, 0, true}, {second, 1, true}, {first, 2, true}, {side, 0, false}, {strings.Repeat("0", 40), 0, false}, {"", 0, false}, {"main", 0, false}, {"--all", 0, false}} {
+		if n, is := r.Behind(t.Context(), c.commit, third); n != c.n || is != c.is {
+			t.Errorf("%.8s is %d behind, an ancestor: %v; want %d, %v", c.commit, n, is, c.n, c.is)
+		}
+	}
+}
+
 func TestNoSuchRevision(t *testing.T) {
 	s := newSandbox(t)
 	s.commit("a", "1")

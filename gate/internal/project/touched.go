@@ -58,6 +58,27 @@ func (p *Project) evidenceTouched(ctx context.Context, repo *git.Repo, base stri
 	return notes, nil
 }
 
+// Near says of the commit of a record how far it is behind the base; nil where
+// there is none.
+func (p *Project) Near(ctx context.Context) func(commit string) (int, bool) {
+	if p.repo == nil || p.Base.Commit == "" {
+		return nil
+	}
+	type answer struct {
+		n  int
+		is bool
+	}
+	asked := map[string]answer{}
+	return func(commit string) (int, bool) {
+		a, known := asked[commit]
+		if !known {
+			a.n, a.is = p.repo.Behind(ctx, commit, p.Base.Commit)
+			asked[commit] = a
+		}
+		return a.n, a.is
+	}
+}
+
 // Added tells when the commit was made that brought a file of the repository's
 // store; zero for a file that no commit has as it is. Git is asked once, by the
 // first record that nobody has looked at yet.

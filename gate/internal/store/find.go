@@ -62,7 +62,7 @@ func (s *Shelf) Find(fits func(*evidence.Record) bool) ([]Found, error) {
 			case !twice:
 				at[f.Record.Key()] = len(out)
 				out = append(out, f)
-			case better(f.Record, out[i].Record) == f.Record:
+			case s.choose(out[i].Record, f.Record) == f.Record:
 				out[i] = f
 			}
 		}

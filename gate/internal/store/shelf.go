@@ -23,6 +23,10 @@ type Shelf struct {
 	Beside    func(k evidence.Key) (*evidence.Record, error)
 	Elsewhere []evidence.Machine
 
+	// Near says how many commits lie between a commit and the base that it is an
+	// ancestor of; false where it is none. Nil where there is no base.
+	Near func(commit string) (int, bool)
+
 	got map[evidence.Key]*evidence.Record
 }
 
@@ -65,7 +69,7 @@ func (s *Shelf) get(k evidence.Key) (*evidence.Record, error) {
 		case err == nil && found == nil:
 			found = r
 		case err == nil:
-			found = join(found, r)
+			found = s.choose(found, r)
 		case !errors.Is(err, errNotFound):
 			s.note("a recorded piece of evidence is refused: " + err.Error())
 			if errors.Is(first, errNotFound) {
@@ -118,6 +122,27 @@ func join(first, second *evidence.Record) *evidence.Record {
 		return joinSessions(first, second)
 	}
 	return better(second, first)
+}
+
+// choose makes one record of two stores' under one key: that of the nearest
+// ancestor of the base, where both are complete and only the commit tells them
+// apart, and else what join makes.
+func (s *Shelf) choose(first, second *evidence.Record) *evidence.Record {
+	at, other := first.Provenance.Commit, second.Provenance.Commit
+	if s.Near == nil || at == other || first.Tier == evidence.Sessions || complete(first) != complete(second) {
+		return join(first, second)
+	}
+	near, is := s.Near(at)
+	nearer, also := s.Near(other)
+	switch {
+	case is && (!also || near < nearer):
+		return first
+	case also && (!is || nearer < near):
+		return second
+	case !is && !also:
+		s.note("of some code several records are kept, and none was made at an ancestor of the base: the newest of each is used")
+	}
+	return join(first, second)
 }
 
 func (s *Shelf) note(text string) {

@@ -224,3 +224,40 @@ func TestMachinesOfBothStores(t *testing.T) {
 		t.Errorf("a store that cannot be listed: %v", err)
 	}
 }
+
+// TestTheNearestAncestorAnswers: between two stores the record of the commit that
+// lies nearest before the base is read, whatever is newer; without any, the newest,
+// and the notes say so.
+func TestTheNearestAncestorAnswers(t *testing.T) {
+	behind := map[string]int{"base": 0, "near": 3, "far": 9}
+	for _, c := range []struct {
+		name, shared, own, want string
+		torn                    bool // the first is not complete
+		note                    bool
+	}{
+		{"an ancestor before a newer one", "near", "elsewhere", "near", false, false},
+		{"an ancestor in the second store", "elsewhere", "far", "far", false, false},
+		{"the nearer of two", "far", "near", "near", false, false},
+		{"the nearer of two, first", "base", "far", "base", false, false},
+		{"none", "elsewhere", "somewhere", "somewhere", false, true},
+		{"one commit", "near", "near", "near", false, false},
+		{"a complete one before an ancestor", "near", "elsewhere", "elsewhere", true, false},
+	} {
+		s := newShelf(t)
+		s.Near = func(commit string) (int, bool) {
+			n, is := behind[commit]
+			return n, is
+		}
+		first, second := of(evidence.Latency, "c1", c.shared), of(evidence.Latency, "c1", c.own)
+		first.Provenance.Recorded = "2026-08-23T12:00:00Z" // the second is newer
+		if c.torn {
+			first.Experiment = &evidence.Experiment{Stopped: "interrupted"}
+		}
+		put(t, s.Read[0], first, nil)
+		put(t, s.Read[1], second, nil)
+		e := load(s, need(evidence.Latency, "c1"))
+		if e.Record == nil || e.Record.Provenance.Commit != c.want || (len(s.Notes) > 0) != c.note {
+			t.Errorf("%s: %+v, notes %q", c.name, e, s.Notes)
+		}
+	}
+}
