@@ -575,6 +575,7 @@ const mostMemory = 1 << 20 // KiB
 // TestForgedBundles: none passes, none ends gate, and nothing that a reader's
 // terminal, browser or runner acts on comes out.
 func TestForgedBundles(t *testing.T) {
+	takesLong(t)
 	f := newForger(t)
 	judge := func(data []byte) (status int, log string, v *verdict.Verdict, memory int64) {
 		path, out := filepath.Join(t.TempDir(), "bundle"), t.TempDir()
