@@ -41,7 +41,7 @@ func (v victim) status(env []string, name string, args ...string) (code int, std
 	v.Helper()
 	var out, said bytes.Buffer
 	cmd, _ := v.command(name, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(cmd.Env, env...), &out, &said
+	cmd.Env, cmd.Stdout, cmd.Stderr = slices.Concat(cmd.Env, env), &out, &said
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		v.Fatalf("%s %q: %v", name, args, err)
