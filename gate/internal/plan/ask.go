@@ -33,7 +33,7 @@ func (a *asker) questions() []Question {
 	for i := range a.policy.Rules {
 		r := &a.policy.Rules[i]
 		switch {
-		case !r.Matches(s.Name) || !r.On(s.Arch):
+		case s.RuledAs(r) == "":
 		case r.Replaces != "":
 			out = append(out, a.conditions(r)...)
 		case a.options.asks(r.Metric.Tier):
@@ -142,7 +142,7 @@ func (a *asker) rule(out []Question, r *policy.Rule) []Question {
 // about asks a rule of the static tier (the zero Case), of one __global__
 // function, or of one case: a question for its limit, and one for its comparison.
 func (a *asker) about(out []Question, r *policy.Rule, c Case, e *policy.Entry) []Question {
-	for _, reference := range r.References(a.subject.Name) {
+	for _, reference := range r.References(a.subject.RuledAs(r)) {
 		out = append(out, a.ratio(r, c, reference))
 	}
 	if r.Beside() {

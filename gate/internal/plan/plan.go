@@ -140,8 +140,34 @@ type Subject struct {
 	Cases                []Case
 	Lost                 []Loss
 	Was                  string // what the base calls it, where the change declares that; "" for the same name
+	Former               Former // the same, in full; zero for the same name and architecture
 	Retired              string // why a kernel that is gone was retired; "" where that is not declared
 	NewOp                string // why no one judges its op yet; "" where the base does
+}
+
+// A Former is what the base calls a kernel, where the change declares that it has
+// another name or architecture.
+type Former struct{ Name, Arch string }
+
+// RuledAs is the name under which a rule applies to a kernel, "" where it does
+// not. A kernel stays under the rules of what it was: a new name, or architecture,
+// leads out of no pattern. A trade has to fit both, or a new name would lead into it.
+func (s *Subject) RuledAs(r *policy.Rule) string {
+	fits := func(f Former) bool { return r.Matches(f.Name) && r.On(f.Arch) }
+	now, was := Former{s.Name, s.Arch}, s.Former
+	switch {
+	case was == Former{}:
+		was = now
+	case r.Replaces != "" && !fits(was):
+		return ""
+	}
+	switch {
+	case fits(now):
+		return now.Name
+	case fits(was) && r.Replaces == "":
+		return was.Name
+	}
+	return ""
 }
 
 // A Plan is the questions of one change, grouped by subject.

@@ -11,7 +11,7 @@ import (
 func (a *asker) trades(r *policy.Rule) []*policy.Rule {
 	var out []*policy.Rule
 	for i := range a.policy.Rules {
-		if t := &a.policy.Rules[i]; t.Replaces == r.ID && t.Matches(a.subject.Name) && t.On(a.subject.Arch) {
+		if t := &a.policy.Rules[i]; t.Replaces == r.ID && a.subject.RuledAs(t) != "" {
 			out = append(out, t)
 		}
 	}
@@ -59,9 +59,9 @@ func (a *asker) conditions(r *policy.Rule) []Question {
 
 // replaced reports whether the rule that a trade replaces is asked of the subject.
 func (a *asker) replaced(r *policy.Rule) bool {
-	for _, old := range a.policy.Rules {
-		if old.ID == r.Replaces {
-			return old.Matches(a.subject.Name) && old.On(a.subject.Arch) && a.options.asks(old.Metric.Tier)
+	for i := range a.policy.Rules {
+		if old := &a.policy.Rules[i]; old.ID == r.Replaces {
+			return a.subject.RuledAs(old) != "" && a.options.asks(old.Metric.Tier)
 		}
 	}
 	return false

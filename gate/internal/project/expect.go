@@ -115,7 +115,8 @@ func (p *Project) joinClaims(claims []Claim, gone []Departure, base, others []bu
 		if err != nil {
 			return nil, err
 		}
-		s.Was, s.References = was, p.referencesOf(s, built)
+		s.Was, s.Former = was, former(before, was)
+		s.References = p.referencesOf(s, built)
 		subjects = append(subjects, s)
 	}
 	return append(subjects, pairs.gone(base)...), nil

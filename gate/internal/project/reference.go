@@ -22,18 +22,31 @@ func (p *Project) findReferences(set *manifest.Set) error {
 	p.references = map[string]*manifest.Kernel{}
 	for _, r := range p.Policy.Rules {
 		for _, k := range p.head {
-			if !r.Matches(k.Name) {
-				continue
+			if err := p.findReferencesOf(set, r, k); err != nil {
+				return err
 			}
-			for _, name := range r.References(k.Name) {
-				ref, err := set.Named(name)
-				if err == nil {
-					err = compatible(ref, k)
-				}
-				if err != nil {
-					return p.badReference(r, err)
-				}
+		}
+	}
+	return nil
+}
+
+// findReferencesOf resolves them for one kernel. Of the name that it says it had,
+// what is not there is no mistake: without it, a question stays open.
+func (p *Project) findReferencesOf(set *manifest.Set, r policy.Rule, k *manifest.Kernel) error {
+	for _, as := range []string{k.Name, k.Was.Kernel} {
+		if as == "" || !r.Matches(as) {
+			continue
+		}
+		for _, name := range r.References(as) {
+			ref, err := set.Named(name)
+			if err == nil {
+				err = compatible(ref, k)
+			}
+			switch {
+			case err == nil:
 				p.references[ref.Name] = ref
+			case as == k.Name:
+				return p.badReference(r, err)
 			}
 		}
 	}
@@ -111,10 +124,11 @@ func (p *Project) unbuilt() []*manifest.Kernel {
 func (p *Project) referencesOf(s *plan.Subject, built map[slot]build.Result) map[string]plan.Side {
 	out := map[string]plan.Side{}
 	for _, r := range p.Policy.Rules {
-		if !r.Matches(s.Name) {
+		as := s.RuledAs(&r)
+		if as == "" {
 			continue
 		}
-		for _, name := range r.References(s.Name) {
+		for _, name := range r.References(as) {
 			out[name] = p.reference(name, s.Arch, built)
 		}
 	}
@@ -123,7 +137,11 @@ func (p *Project) referencesOf(s *plan.Subject, built map[slot]build.Result) map
 
 // reference is a reference as it is built to run beside an architecture.
 func (p *Project) reference(name, arch string, built map[slot]build.Result) plan.Side {
-	result, ok := built[slot{name, archBeside(p.references[name], arch)}]
+	ref := p.references[name]
+	if ref == nil {
+		return plan.Side{Why: fmt.Sprintf("there is no reference %s beside which it can be timed", name)}
+	}
+	result, ok := built[slot{name, archBeside(ref, arch)}]
 	if !ok {
 		return plan.Side{Why: fmt.Sprintf("the reference %s is not built for %s", name, arch)}
 	}

@@ -90,7 +90,7 @@ func (p *Project) idleEntries(subjects []*plan.Subject) error {
 		var all []policy.Entry
 		unknown := len(r.Entries) == 0
 		for _, s := range subjects {
-			if r.Matches(s.Name) && r.On(s.Arch) {
+			if s.RuledAs(&r) != "" {
 				all = slices.Concat(all, s.Head.Entries, s.Base.Entries)
 				unknown = unknown || len(s.Head.Entries) == 0
 			}
@@ -162,10 +162,19 @@ func (p *Project) join(head, others, base []build.Result) ([]*plan.Subject, erro
 		if err != nil {
 			return nil, err
 		}
+		s.Former = former(was, name)
 		s.References = p.referencesOf(s, built)
 		subjects = append(subjects, s)
 	}
 	return append(subjects, pairs.gone(base)...), nil
+}
+
+// former is what a base is called, where that is declared to be another name.
+func former(base *build.Result, was string) plan.Former {
+	if was == "" {
+		return plan.Former{}
+	}
+	return plan.Former{Name: base.Kernel.Name, Arch: base.Arch}
 }
 
 // subject is one kernel of the head with its base, nil where there is none.
