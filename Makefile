@@ -1,9 +1,11 @@
 # make check   sets up what is missing and runs the main job
 # make test    sets up what is missing, lints, and passes the tests and the selftest
 # make race    the race detector over all packages, without the tests that start the compiler or gate many times
+# make workflows  runs the workflows that gate init writes, on this machine, against a GitHub that is simulated
+# make pictures  draws what GitHub shows of a verdict into gate/docs/pictures (Debian: cmark-gfm chromium fonts-liberation fonts-dejavu-core fonts-noto-color-emoji)
 # make man     writes bin/gate.1, the manual page
 # make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
-.PHONY: check test race man lint bench fuzz tools clean
+.PHONY: check test race workflows pictures man lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
@@ -23,6 +25,13 @@ test: $(GATE) compiler lint
 
 race: $(GATE) compiler
 	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -race -short -timeout 20m ./...
+
+workflows: $(GATE) compiler
+	$(GO) build -C .ci/act -o $(CURDIR)/bin/act github.com/nektos/act
+	CUDA_HOME="$$(cat bin/cuda-home)" GATE_ACT=$(CURDIR)/bin/act $(GO) test -count=1 -timeout 20m -run 'TestWorkflows|TestShortestWorkflow' ./gate/internal/github
+
+pictures: $(GATE) compiler
+	CUDA_HOME="$$(cat bin/cuda-home)" $(GO) test -count=1 -timeout 20m -run TestPictures ./gate -pictures $(CURDIR)/gate/docs/pictures
 
 man: $(GATE)
 	$(GATE) help --format man >bin/gate.1

@@ -26,7 +26,7 @@ const mostSaid = 8
 // Annotations are those of the kernels that do not pass, worst first.
 func Annotations(v *verdict.Verdict) []Annotation {
 	var out []Annotation
-	for _, k := range v.Kernels {
+	for _, k := range worstFirst(v.Kernels) {
 		var rules, lines []string
 		left := 0
 		for _, g := range grouped(order(k.Findings)) {

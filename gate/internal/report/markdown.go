@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/printable"
@@ -28,16 +29,34 @@ var symbols = map[verdict.Status]string{
 func Title(v *verdict.Verdict) string {
 	text, worst := headline(v), 0.0
 	for _, k := range v.Kernels {
-		for _, f := range k.Findings {
-			if f.Status == verdict.Fail && f.Severity == verdict.Red && f.Interval != nil && f.RelativeTo == "" {
-				worst = max(worst, f.Interval.Estimate)
-			}
-		}
+		worst = max(worst, slowdown(k))
 	}
 	if worst > 0 {
 		text += fmt.Sprintf(", the slowest by %.1f %%", 100*worst)
 	}
 	return text
+}
+
+// slowdown is the largest one of a kernel among what failed, 0 for none.
+func slowdown(k verdict.KernelVerdict) float64 {
+	worst := 0.0
+	for _, f := range k.Findings {
+		if f.Status == verdict.Fail && f.Severity == verdict.Red && f.Interval != nil && f.RelativeTo == "" {
+			worst = max(worst, f.Interval.Estimate)
+		}
+	}
+	return worst
+}
+
+// worstFirst puts kernels in the order in which a budget keeps them: by status,
+// then by slowdown.
+func worstFirst(kernels []verdict.KernelVerdict) []verdict.KernelVerdict {
+	rank := map[verdict.Status]int{verdict.Fail: 3, verdict.Inconclusive: 2, verdict.Warn: 1}
+	sorted := slices.Clone(kernels)
+	slices.SortStableFunc(sorted, func(a, b verdict.KernelVerdict) int {
+		return cmp.Or(cmp.Compare(rank[b.Status], rank[a.Status]), cmp.Compare(slowdown(b), slowdown(a)))
+	})
+	return sorted
 }
 
 // Markdown is the whole report in at most so many bytes: the headline, what
@@ -97,7 +116,7 @@ func findingRows(v *verdict.Verdict) []string {
 	for _, k := range v.Kernels {
 		groups[k.Name+"\x00"+k.Arch] = k
 	}
-	for _, b := range t.blocks(v.Kernels) {
+	for _, b := range t.blocks(worstFirst(v.Kernels)) {
 		if b.text == "" {
 			continue
 		}

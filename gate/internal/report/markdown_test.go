@@ -160,3 +160,25 @@ func TestBudgetsHold(t *testing.T) {
 		t.Errorf("%d commands", n)
 	}
 }
+
+// TestWorstFirst: what a budget cuts off is what matters least.
+func TestWorstFirst(t *testing.T) {
+	slower := func(name string, by float64) verdict.KernelVerdict {
+		return kernel(name, verdict.Fail, verdict.Finding{Rule: "latency", Status: verdict.Fail, Severity: verdict.Red, Reason: "slower",
+			Interval: &verdict.Interval{Estimate: by, Low: by, High: by}})
+	}
+	open := kernel("open", verdict.Inconclusive, verdict.Finding{Rule: "latency", Severity: verdict.Red, Reason: "never timed"})
+	v := run(verdict.Fail, verdict.Counts{}, kernel("fine", verdict.Pass, passed("latency", "a")), open, slower("little", 0.02), slower("much", 0.5))
+	text := Findings(v, 1<<16)
+	last := -1
+	for _, name := range []string{"`much`", "`little`", "`open`"} {
+		if at := strings.Index(text, name); at <= last {
+			t.Errorf("%s stands at %d, after %d\n%s", name, at, last, text)
+		} else {
+			last = at
+		}
+	}
+	if a := Annotations(v); len(a) != 3 || !strings.HasPrefix(a[0].Title, "much") {
+		t.Errorf("%+v", a)
+	}
+}

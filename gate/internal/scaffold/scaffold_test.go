@@ -117,6 +117,28 @@ func TestWorkflowPolicy(t *testing.T) {
 	}
 }
 
+// TestShortestWorkflow: the first workflow that github.md shows has fifteen lines at
+// most, as a reader counts them.
+func TestShortestWorkflow(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(root, "gate/docs/github.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(doc))
+	if shown == nil {
+		t.Fatal("github.md shows no workflow")
+	}
+	lines := 0
+	for l := range strings.Lines(shown[1]) {
+		if l = strings.TrimSpace(l); l != "" && l[0] != '#' {
+			lines++
+		}
+	}
+	if lines > 15 {
+		t.Errorf("it has %d lines", lines)
+	}
+}
+
 // runBlocks are the scripts of a workflow.
 func runBlocks(text string) []string {
 	var out []string
