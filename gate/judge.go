@@ -93,7 +93,7 @@ func handedIn(c *cli.Context, e *event.Event) (in handed, err error) {
 		return in, err
 	}
 	in.Head, in.Doubt = m.Head, c.Bool("doubt")
-	if in.Changes, err = client.Changes(c.Context, m); err != nil {
+	if in.Changes, in.Cut, err = client.Changes(c.Context, m); err != nil {
 		return in, err
 	}
 	files, err := client.Bundles(c.Context, m)
@@ -107,8 +107,11 @@ func handedIn(c *cli.Context, e *event.Event) (in handed, err error) {
 	if in.Texts, err = client.Texts(c.Context, m, in.bundles[0].Declaring()); err != nil {
 		return in, err
 	}
-	fits, includes, err := client.Fits(c.Context, in.bundles[0].Base, m.Head, e.Repository.DefaultBranch)
-	if in.Includes = includes; err == nil && !fits {
+	d, err := client.Distance(c.Context, in.bundles[0].Base, m.Head, e.Repository.DefaultBranch)
+	if in.Includes = d.Includes; m.Pull == 0 { // a merge queue's
+		in.Changes, in.Cut = d.Changes, d.Cut
+	}
+	if err == nil && !d.Fits {
 		in.refused = "the bundle was measured against an older commit of the branch than the change began at"
 	}
 	return in, err

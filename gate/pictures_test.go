@@ -166,7 +166,7 @@ func (v victim) draw(path, body string) {
 	v.Logf("%s: %d bytes", filepath.Base(path), small.Len())
 }
 
-// reduced is a picture without the empty rows at its end, in 64 colours.
+// reduced is a picture without the empty rows at its end, in 256 colours.
 func reduced(from image.Image) image.Image {
 	bounds, count := from.Bounds(), map[color.RGBA]int{}
 	last := 0
@@ -184,7 +184,7 @@ func reduced(from image.Image) image.Image {
 		colours = append(colours, c)
 	}
 	slices.SortFunc(colours, func(a, b color.Color) int { return count[b.(color.RGBA)] - count[a.(color.RGBA)] })
-	to := image.NewPaletted(image.Rect(0, 0, bounds.Dx(), min(bounds.Dy(), last+16)), colours[:min(64, len(colours))])
+	to := image.NewPaletted(image.Rect(0, 0, bounds.Dx(), min(bounds.Dy(), last+16)), colours[:min(256, len(colours))])
 	draw.Draw(to, to.Bounds(), from, bounds.Min, draw.Src)
 	return to
 }

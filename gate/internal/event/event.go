@@ -77,6 +77,7 @@ type Run struct {
 	Status     string      `json:"status"`
 	Conclusion string      `json:"conclusion"`
 	CreatedAt  string      `json:"created_at"`
+	StartedAt  string      `json:"run_started_at"` // of this attempt
 	URL        string      `json:"html_url"`
 }
 

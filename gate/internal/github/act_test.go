@@ -220,7 +220,7 @@ func (s *stage) follow(sha string, repository int, action, conclusion string) {
 	s.must("git", "checkout", "-q", "main")
 	repo := node{"id": repository, "full_name": "o/r"}
 	s.fake.run = node{"id": 9, "run_attempt": 1, "event": "pull_request", "path": ".github/workflows/gate-collect.yml", "head_sha": sha, "head_branch": "change", "head_repository": repo,
-		"repository": node{"id": 1, "full_name": "o/r"}, "status": "completed", "conclusion": conclusion, "created_at": "2026-01-01T10:00:00Z", "html_url": "https://github.example/run/9"}
+		"repository": node{"id": 1, "full_name": "o/r"}, "status": "completed", "conclusion": conclusion, "created_at": "2026-01-01T10:00:00Z", "run_started_at": "2026-01-01T00:00:00Z", "html_url": "https://github.example/run/9"}
 	s.pulls[0] = s.pull(7, sha)
 	s.pulls[0]["head"].(node)["repo"] = repo
 	s.changes("kernels/toy/scale/scale.cu")

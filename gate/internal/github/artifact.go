@@ -13,10 +13,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-github/v57/github"
 
 	"github.com/kernelgate/gate/gate/internal/bundle"
+	"github.com/kernelgate/gate/gate/internal/project"
 )
 
 // Artifacts that hold a bundle, each one file.
@@ -25,8 +27,11 @@ var (
 	fileInside   = "gate.bundle"
 )
 
-// mostArtifacts is more than the shards of a change.
-const mostArtifacts = 256
+// Bounds of what a run left: bundles are at most as many as shards.
+const (
+	mostArtifacts = 256
+	mostListed    = 2000
+)
 
 // An artifact has fields that go-github does not know.
 type artifact struct {
@@ -35,18 +40,27 @@ type artifact struct {
 	Size    int64  `json:"size_in_bytes"`
 	Digest  string `json:"digest"`
 	Expired bool   `json:"expired"`
+	Created string `json:"created_at"`
 }
 
 // Bundles are the files that the run of a matter left, as bytes. What is in them
 // is for package bundle to believe or not.
 func (c *Client) Bundles(ctx context.Context, m *Matter) ([][]byte, error) {
-	var list struct {
-		Artifacts []artifact `json:"artifacts"`
+	var found []artifact
+	for page := 1; ; page++ {
+		var list struct {
+			Total     int        `json:"total_count"`
+			Artifacts []artifact `json:"artifacts"`
+		}
+		if err := c.get(ctx, fmt.Sprintf("repos/%s/%s/actions/runs/%d/artifacts?per_page=100&page=%d", c.owner, c.repo, m.Run, page), &list); err != nil {
+			return nil, denied(fmt.Errorf("listing what the run that measured left: %w", err), "actions: read")
+		}
+		found = append(found, list.Artifacts...)
+		if len(list.Artifacts) == 0 || len(found) >= list.Total || len(found) > mostListed {
+			break
+		}
 	}
-	if err := c.get(ctx, fmt.Sprintf("repos/%s/%s/actions/runs/%d/artifacts?per_page=100", c.owner, c.repo, m.Run), &list); err != nil {
-		return nil, denied(fmt.Errorf("listing what the run that measured left: %w", err), "actions: read")
-	}
-	found := slices.DeleteFunc(list.Artifacts, func(a artifact) bool { return !artifactName.MatchString(a.Name) || a.Expired })
+	found = ofAttempt(found, m.started)
 	if len(found) == 0 || len(found) > mostArtifacts {
 		return nil, fmt.Errorf("the run that measured left %d bundles", len(found))
 	}
@@ -59,6 +73,17 @@ func (c *Client) Bundles(ctx context.Context, m *Matter) ([][]byte, error) {
 		out = append(out, data)
 	}
 	return out, nil
+}
+
+// ofAttempt are the bundles of one attempt of a run. A run that was started again
+// lists those of earlier attempts as well: they were judged, and what an attempt
+// does not measure is missing.
+func ofAttempt(all []artifact, started string) []artifact {
+	since, err := time.Parse(time.RFC3339, started)
+	return slices.DeleteFunc(all, func(a artifact) bool {
+		at, wrong := time.Parse(time.RFC3339, a.Created)
+		return !artifactName.MatchString(a.Name) || a.Expired || err == nil && (wrong != nil || at.Before(since))
+	})
 }
 
 func (c *Client) bundle(ctx context.Context, a artifact) ([]byte, error) {
@@ -133,18 +158,43 @@ func inside(data []byte) ([]byte, error) {
 	return text, err
 }
 
-// Fits reports whether a commit of a branch lies between where a change left the
-// branch and its end: the change was measured against what it goes to, and not
-// against something older that suits it. Includes reports whether the change has
-// that commit among its ancestors, so that nothing was merged to measure it.
-func (c *Client) Fits(ctx context.Context, base, head, branch string) (fits, includes bool, err error) {
+// mostCompared is what GitHub lists of two commits at most.
+const mostCompared = 300
+
+// A Distance is what lies between the commit that a change was measured against
+// and the change.
+type Distance struct {
+	Fits     bool // the commit lies between where the change left the branch and its end, and is not something older that suits it
+	Includes bool // the change has that commit among its ancestors, so that nothing was merged to measure it
+	Changes  []project.Change
+	Cut      bool // there may be other files
+}
+
+// Distance asks GitHub how a change lies to a commit and to a branch.
+func (c *Client) Distance(ctx context.Context, base, head, branch string) (Distance, error) {
 	var left [2]string
+	var d Distance
 	for i, from := range []string{base, branch} {
 		found, _, err := c.api.Repositories.CompareCommits(ctx, c.owner, c.repo, from, head, &github.ListOptions{PerPage: 1})
 		if err != nil {
-			return false, false, denied(fmt.Errorf("asking where the change left the branch: %w", err), "contents: read")
+			return d, denied(fmt.Errorf("asking where the change left the branch: %w", err), "contents: read")
 		}
-		left[i] = found.GetMergeBaseCommit().GetSHA()
+		if left[i] = found.GetMergeBaseCommit().GetSHA(); i == 0 {
+			d.Changes, d.Cut = changesOf(found.Files), len(found.Files) >= mostCompared
+		}
 	}
-	return left[0] != "" && left[0] == left[1], left[0] == base, nil
+	d.Fits, d.Includes = left[0] != "" && left[0] == left[1], left[0] == base
+	return d, nil
+}
+
+// changesOf are files by their old and their new names.
+func changesOf(files []*github.CommitFile) []project.Change {
+	var out []project.Change
+	for _, f := range files {
+		out = append(out, project.Change{Name: f.GetFilename(), Status: f.GetStatus()})
+		if old := f.GetPreviousFilename(); old != "" {
+			out = append(out, project.Change{Name: old, Status: "removed"})
+		}
+	}
+	return out
 }

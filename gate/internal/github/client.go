@@ -57,7 +57,7 @@ func New(o Options, repository string) (*Client, error) {
 		api = api.WithAuthToken(o.Token)
 	}
 	api.BaseURL, api.UserAgent = base, "kernelgate"
-	return &Client{api: api, owner: owner, repo: repo, dry: o.DryRun != nil, bare: orDefault(o.transport)}, nil
+	return &Client{api: api, owner: owner, repo: repo, dry: o.DryRun != nil, bare: &retrying{next: orDefault(o.transport), wait: o.wait.orSleep()}}, nil
 }
 
 func orDefault(t http.RoundTripper) http.RoundTripper {

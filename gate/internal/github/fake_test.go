@@ -3,6 +3,7 @@ package github
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -51,7 +52,9 @@ type fake struct {
 	texts     map[string]string // files of the head
 	names     []string          // of artifacts
 	artifacts [][]byte
-	forged    bool // the digest is another
+	forged    bool           // the digest is another
+	created   map[int]string // when an artifact was, by its place
+	expired   map[int]bool
 	storage   *httptest.Server
 }
 
@@ -232,11 +235,15 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 		send(200, f.pulls)
 	case strings.HasSuffix(path, "/artifacts"):
 		var list []node
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		for i := range f.artifacts {
-			list = append(list, node{"id": i + 1, "node_id": "x", "name": f.names[i], "size_in_bytes": len(f.artifacts[i]), "url": "https://x", "archive_download_url": "https://x", "expired": false,
-				"created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "digest": "sha256:" + f.digest(i)})
+			if i/100 != max(page, 1)-1 {
+				continue
+			}
+			list = append(list, node{"id": i + 1, "node_id": "x", "name": f.names[i], "size_in_bytes": len(f.artifacts[i]), "url": "https://x", "archive_download_url": "https://x", "expired": f.expired[i],
+				"created_at": cmp.Or(f.created[i], "2026-01-01T00:00:00Z"), "expires_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "digest": "sha256:" + f.digest(i)})
 		}
-		send(200, node{"total_count": len(list), "artifacts": append([]node{}, list...)})
+		send(200, node{"total_count": len(f.artifacts), "artifacts": append([]node{}, list...)})
 	case strings.HasSuffix(path, "/zip"):
 		w.Header().Set("Location", f.storage.URL+"/"+strings.Split(path, "/")[3])
 		w.WriteHeader(http.StatusFound)
@@ -256,7 +263,7 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 		if strings.HasPrefix(path, "/compare/old") {
 			sha = strings.Repeat("a", 40)
 		}
-		send(200, node{"merge_base_commit": node{"sha": sha}, "status": "ahead", "ahead_by": 1, "behind_by": 0})
+		send(200, node{"merge_base_commit": node{"sha": sha}, "files": append([]node{}, f.files[:min(len(f.files), mostCompared)]...), "status": "ahead", "ahead_by": 1, "behind_by": 0})
 	case strings.HasPrefix(path, "/actions/runs/"):
 		send(200, f.run)
 	default:

@@ -22,7 +22,9 @@ type Matter struct {
 	URL    string // of that run
 	Queued string // since when it waits, as GitHub writes it
 
+	started string // when this attempt of the run began
 	changes []project.Change
+	cut     bool
 	listed  bool
 }
 
@@ -63,55 +65,70 @@ func (c *Client) ofRun(ctx context.Context, e *event.Event, workflow string) (*M
 	switch {
 	case r.Repository.ID != e.Repository.ID || r.ID != e.Run.ID || r.HeadSHA != e.Run.HeadSHA:
 		return nil, errors.New("the run that measured is another than the event says")
+	case r.Attempt != e.Run.Attempt:
+		return nil, fmt.Errorf("the run that measured was started again since (attempt %d, and this is about attempt %d): the verdict of that one follows", r.Attempt, e.Run.Attempt)
 	case r.Path != workflow:
 		return nil, fmt.Errorf("the run that measured is of %q, and %q is expected", r.Path, workflow)
 	case r.Event != event.PullRequest && r.Event != event.MergeGroup:
 		return nil, fmt.Errorf("the run that measured was started by %q", r.Event)
 	}
-	m := &Matter{Head: r.HeadSHA, Run: r.ID, URL: r.URL, Queued: r.CreatedAt}
+	m := &Matter{Head: r.HeadSHA, Run: r.ID, URL: r.URL, Queued: r.CreatedAt, started: r.StartedAt}
 	if r.Event == event.PullRequest && r.HeadRepo != nil {
 		var err error
-		if m.Pull, err = c.pullOf(ctx, r); err != nil {
+		if m.Pull, err = c.pullOf(ctx, r, e.Repository.DefaultBranch); err != nil {
 			return nil, denied(fmt.Errorf("looking for the pull request: %w", err), "pull-requests: read")
 		}
 	}
 	return m, nil
 }
 
-// pullOf is the open pull request of a run's commit and repository, 0 for none.
-// What the run itself lists is empty for forks.
-func (c *Client) pullOf(ctx context.Context, r run) (int, error) {
+// pullOf is the open pull request of a run's commit and repository, 0 for none. Of
+// several it is the one into the default branch, whose policy judges: by the files
+// of another one, nothing may seem to change. What the run itself lists is empty
+// for forks.
+func (c *Client) pullOf(ctx context.Context, r run, branch string) (int, error) {
 	owner, _, _ := cutName(r.HeadRepo.FullName)
 	pulls, _, err := c.api.PullRequests.List(ctx, c.owner, c.repo, &github.PullRequestListOptions{State: "open", Head: owner + ":" + r.HeadBranch,
 		ListOptions: github.ListOptions{PerPage: 100}})
 	if err != nil {
 		return 0, err
 	}
+	found := 0
 	for _, p := range pulls {
-		if p.GetHead().GetSHA() == r.HeadSHA && p.GetHead().GetRepo().GetID() == r.HeadRepo.ID {
+		if p.GetHead().GetSHA() != r.HeadSHA || p.GetHead().GetRepo().GetID() != r.HeadRepo.ID {
+			continue
+		}
+		if p.GetBase().GetRef() == branch {
 			return p.GetNumber(), nil
 		}
+		found = p.GetNumber()
 	}
-	return 0, nil
+	return found, nil
 }
 
-// Changes are the files of the pull request; nil where there is none.
-func (c *Client) Changes(ctx context.Context, m *Matter) ([]project.Change, error) {
+// Changes are the files of the pull request, by their old and their new names; nil
+// where there is none. Cut reports that there may be others: GitHub lists so many
+// and no more, and those of the newest commit, which need not be the one that is
+// judged.
+func (c *Client) Changes(ctx context.Context, m *Matter) (changes []project.Change, cut bool, err error) {
 	if m.Pull == 0 || m.listed {
-		return m.changes, nil
+		return m.changes, m.cut, nil
 	}
+	m.changes = nil
 	for page := 1; page > 0 && len(m.changes) < mostFiles; {
 		files, resp, err := c.api.PullRequests.ListFiles(ctx, c.owner, c.repo, m.Pull, &github.ListOptions{Page: page, PerPage: 100})
 		if err != nil {
-			return nil, denied(fmt.Errorf("listing the files of the pull request: %w", err), "pull-requests: read")
+			return nil, true, denied(fmt.Errorf("listing the files of the pull request: %w", err), "pull-requests: read")
 		}
-		for _, f := range files {
-			m.changes = append(m.changes, project.Change{Name: f.GetFilename(), Status: f.GetStatus()})
-		}
+		m.changes = append(m.changes, changesOf(files)...)
 		page = resp.NextPage
 	}
-	m.listed = true
-	return m.changes, nil
+	moved, err := c.moved(ctx, m)
+	if err != nil {
+		return nil, true, denied(fmt.Errorf("asking for the pull request: %w", err), "pull-requests: read")
+	}
+	m.listed, m.cut = true, moved || len(m.changes) >= mostFiles
+	return m.changes, m.cut, nil
 }
 
 // Bounds of the files that are read of a head.

@@ -41,8 +41,8 @@ var large = map[string][]string{
 	"minimal-repository": {"id", "full_name"}, "repository": {"id", "full_name"}, "nullable-repository": {"id", "full_name"}, "full-repository": {"id", "full_name"},
 	"simple-user": {"login", "id", "type"}, "nullable-simple-user": {"login", "id", "type"},
 	"nullable-integration": {"id", "slug"}, "integration": {"id", "slug"},
-	"commit": {"sha"}, "commit-comparison": {"merge_base_commit", "status", "ahead_by", "behind_by"},
-	"workflow-run":  {"id", "run_attempt", "event", "path", "head_sha", "head_branch", "head_repository", "repository", "status", "conclusion", "created_at", "html_url"},
+	"commit": {"sha"}, "commit-comparison": {"merge_base_commit", "files", "status", "ahead_by", "behind_by"},
+	"workflow-run":  {"id", "run_attempt", "event", "path", "head_sha", "head_branch", "head_repository", "repository", "status", "conclusion", "created_at", "run_started_at", "html_url"},
 	"issue-comment": {"id", "body", "user", "html_url"}, "reactions-rollup": {},
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,7 +179,7 @@ func (c *Client) begun(ctx context.Context, m *Matter, p Publication) (*github.C
 // annotations are those at files of the pull request. A path that it does not
 // have is somebody's claim.
 func (c *Client) annotations(ctx context.Context, v *verdict.Verdict, m *Matter) ([]*github.CheckRunAnnotation, error) {
-	changes, err := c.Changes(ctx, m)
+	changes, _, err := c.Changes(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -221,11 +220,14 @@ func (c *Client) comment(ctx context.Context, v *verdict.Verdict, m *Matter, p P
 	quiet := p.Comment == CommentOnChange && v.Status == verdict.Pass && v.Counts.Unchanged == v.Counts.Kernels
 	switch {
 	case err != nil:
-	case old == nil && quiet:
-	case old == nil:
+	case len(old) == 0 && quiet:
+	case len(old) == 0:
 		_, _, err = c.api.Issues.CreateComment(ctx, c.owner, c.repo, m.Pull, &github.IssueComment{Body: &body})
-	case old.GetBody() != body:
-		_, _, err = c.api.Issues.EditComment(ctx, c.owner, c.repo, old.GetID(), &github.IssueComment{Body: &body})
+	}
+	for _, k := range old { // two runs at once may each have written one
+		if err == nil && k.GetBody() != body {
+			_, _, err = c.api.Issues.EditComment(ctx, c.owner, c.repo, k.GetID(), &github.IssueComment{Body: &body})
+		}
 	}
 	return denied(err, "pull-requests: write")
 }
@@ -243,21 +245,21 @@ func commentBody(v *verdict.Verdict, url string) (marker, body string) {
 	return marker, marker + " body=" + hex.EncodeToString(sum[:6]) + " -->\n" + text + link
 }
 
-func (c *Client) ours(ctx context.Context, m *Matter, p Publication, marker string) (*github.IssueComment, error) {
+func (c *Client) ours(ctx context.Context, m *Matter, p Publication, marker string) ([]*github.IssueComment, error) {
+	var found []*github.IssueComment
 	for page, seen := 1, 0; page > 0 && seen < mostComments; {
 		list, resp, err := c.api.Issues.ListComments(ctx, c.owner, c.repo, m.Pull, &github.IssueListCommentsOptions{ListOptions: github.ListOptions{Page: page, PerPage: 100}})
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(list, func(k *github.IssueComment) bool {
-			return strings.HasPrefix(k.GetBody(), marker) && k.GetUser().GetLogin() == p.Author && k.GetUser().GetType() == "Bot"
-		})
-		if i >= 0 {
-			return list[i], nil
+		for _, k := range list {
+			if strings.HasPrefix(k.GetBody(), marker) && k.GetUser().GetLogin() == p.Author && k.GetUser().GetType() == "Bot" {
+				found = append(found, k)
+			}
 		}
 		page, seen = resp.NextPage, seen+len(list)
 	}
-	return nil, nil
+	return found, nil
 }
 
 // cutBytes ends a text at a number of bytes, in whole characters.

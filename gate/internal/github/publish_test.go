@@ -191,7 +191,7 @@ func TestAskingAgain(t *testing.T) {
 	}
 	f := newFake(t)
 	pass := func(http.ResponseWriter, *http.Request) bool { return false }
-	f.replies = append(f.replies, pass, limit(500)) // the files, then the check
+	f.replies = append(f.replies, pass, pass, limit(500)) // the files, the pull request, then the check
 	out := publish(t, f, verdictOf(0), usual)
 	if f.sent("POST /repos/o/r/check-runs") != 1 || out.Level != ByStatus {
 		t.Errorf("%+v, %q", out, f.requests)
@@ -200,7 +200,7 @@ func TestAskingAgain(t *testing.T) {
 	for range 20 {
 		f.replies = append(f.replies, limit(429, "Retry-After", "1"))
 	}
-	if _, err := f.client().Changes(context.Background(), &Matter{Pull: 7}); err == nil || len(f.requests) != mostTries {
+	if _, _, err := f.client().Changes(context.Background(), &Matter{Pull: 7}); err == nil || len(f.requests) != mostTries {
 		t.Errorf("%v after %d requests", err, len(f.requests))
 	}
 }
@@ -210,10 +210,10 @@ func TestAskingAgain(t *testing.T) {
 func TestWhoIsJudged(t *testing.T) {
 	follow := func(change func(e *event.Event, f *fake)) (*Matter, error) {
 		f := newFake(t)
-		e := &event.Event{Name: event.WorkflowRun, Repository: event.Repository{ID: 1, FullName: "o/r"}, Run: &event.Run{ID: 9, HeadSHA: head, Event: "pull_request",
+		e := &event.Event{Name: event.WorkflowRun, Repository: event.Repository{ID: 1, FullName: "o/r"}, Run: &event.Run{ID: 9, Attempt: 2, HeadSHA: head, Event: "pull_request",
 			Path: "collect.yml", HeadBranch: "change", HeadRepo: &event.Repository{ID: 1, FullName: "o/r"}}}
 		f.run = node{"id": 9, "run_attempt": 2, "event": "pull_request", "path": "collect.yml", "head_sha": head, "head_branch": "change", "head_repository": node{"id": 1, "full_name": "o/r"},
-			"repository": node{"id": 1, "full_name": "o/r"}, "status": "completed", "conclusion": "success", "created_at": "2026-01-01T10:00:00Z", "html_url": "https://github.example/run/9"}
+			"repository": node{"id": 1, "full_name": "o/r"}, "status": "completed", "conclusion": "success", "created_at": "2026-01-01T10:00:00Z", "run_started_at": "2026-01-01T11:00:00Z", "html_url": "https://github.example/run/9"}
 		if change != nil {
 			change(e, f)
 		}
@@ -230,6 +230,7 @@ func TestWhoIsJudged(t *testing.T) {
 	}
 	for name, change := range map[string]func(e *event.Event, f *fake){
 		"another commit":     func(_ *event.Event, f *fake) { f.run["head_sha"] = strings.Repeat("c", 40) },
+		"another attempt":    func(_ *event.Event, f *fake) { f.run["run_attempt"] = 3 },
 		"another repository": func(_ *event.Event, f *fake) { f.run["repository"] = node{"id": 2, "full_name": "o/r"} },
 		"another workflow":   func(_ *event.Event, f *fake) { f.run["path"] = "evil.yml" },
 		"another event":      func(_ *event.Event, f *fake) { f.run["event"] = "workflow_dispatch" },
@@ -329,9 +330,15 @@ func TestArtifactsAreTakenByNumber(t *testing.T) {
 // that would be slower than what it goes to.
 func TestTheBaseIsNotChosenByTheChange(t *testing.T) {
 	for base, want := range map[string]bool{"new": true, "old": false} {
-		ok, includes, err := newFake(t).client().Fits(context.Background(), base, head, "main")
-		if err != nil || ok != want || includes {
-			t.Errorf("%s: %v, %v, %v", base, ok, includes, err)
+		f := newFake(t)
+		f.changes("a.cu")
+		d, err := f.client().Distance(context.Background(), base, head, "main")
+		if err != nil || d.Fits != want || d.Includes || len(d.Changes) != 1 || d.Cut {
+			t.Errorf("%s: %+v, %v", base, d, err)
+		}
+		f.changes(slices.Repeat([]string{"a.cu"}, 900)...)
+		if d, err := f.client().Distance(context.Background(), base, head, "main"); err != nil || !d.Cut {
+			t.Errorf("%s: 300 files are taken for all, %v", base, err)
 		}
 	}
 }
@@ -348,9 +355,8 @@ func TestTextsAreFilesOfTheHead(t *testing.T) {
 	for range mostTexts + 50 {
 		names = append(names, "kernels/many/kernel.yaml")
 	}
-	if f.requests = nil; true {
-		f.client().Texts(context.Background(), &Matter{Head: head}, names)
-	}
+	f.requests = nil
+	f.client().Texts(context.Background(), &Matter{Head: head}, names)
 	if len(f.requests) > mostTexts {
 		t.Errorf("%d requests", len(f.requests))
 	}

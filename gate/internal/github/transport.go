@@ -21,7 +21,7 @@ const (
 	mostWaiting = 10 * time.Minute
 	shortWait   = time.Second
 	limitWait   = time.Minute
-	mostReply   = 32 << 20
+	mostReply   = 128 << 20 // more than a bundle
 )
 
 // A waiter passes time, and tells it.

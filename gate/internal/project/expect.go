@@ -41,6 +41,7 @@ type Change struct{ Name, Status string }
 type Pull struct {
 	Head     string
 	Changes  []Change
+	Cut      bool // there may be other files
 	Texts    map[string]string
 	Includes bool // the head has the base among its ancestors
 }
@@ -79,7 +80,7 @@ func (p *Project) Expect(ctx context.Context, claims []Claim, gone []Departure, 
 		return nil, err
 	}
 	e.Subjects = append(e.Subjects, p.unclaimed(claims, pull.Changes)...)
-	touched := touchedInputs(e.Subjects, base, pull.Changes)
+	touched := touchedInputs(e.Subjects, base, pull)
 	if note, err := p.rebuild(ctx, e.Subjects, pull, touched); err != nil {
 		return nil, err
 	} else if note != "" {
@@ -278,7 +279,7 @@ func (p *Project) unclaimed(claims []Claim, changes []Change) []*plan.Subject {
 // touchedInputs are the kernels that are called unchanged although the pull
 // request changes a file that goes into them, with those files. A comment changes
 // nothing; whether it was one cannot be told without building the head.
-func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Change) map[*plan.Subject][]string {
+func touchedInputs(subjects []*plan.Subject, base []build.Result, pull Pull) map[*plan.Subject][]string {
 	touched := map[*plan.Subject][]string{}
 	for _, s := range subjects {
 		i := slices.IndexFunc(base, func(r build.Result) bool {
@@ -287,10 +288,13 @@ func touchedInputs(subjects []*plan.Subject, base []build.Result, changes []Chan
 		if s.State != verdict.Unchanged || i < 0 {
 			continue
 		}
-		for _, c := range changes {
+		for _, c := range pull.Changes {
 			if goesInto(c.Name, base[i]) {
 				touched[s] = append(touched[s], printable.Line(c.Name))
 			}
+		}
+		if len(touched[s]) == 0 && pull.Cut {
+			touched[s] = []string{"perhaps, since GitHub does not list all files of this commit"}
 		}
 	}
 	return touched

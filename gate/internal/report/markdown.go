@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"strings"
 
@@ -48,13 +49,23 @@ func slowdown(k verdict.KernelVerdict) float64 {
 	return worst
 }
 
-// worstFirst puts kernels in the order in which a budget keeps them: by status,
-// then by slowdown.
+// gravity orders kernels of one status: what is broken otherwise than by its time
+// comes before what is slower, and that by how much.
+func gravity(k verdict.KernelVerdict) float64 {
+	for _, f := range k.Findings {
+		if f.Status == verdict.Fail && f.Severity == verdict.Red && f.Interval == nil {
+			return math.Inf(1)
+		}
+	}
+	return slowdown(k)
+}
+
+// worstFirst puts kernels in the order in which a budget keeps them.
 func worstFirst(kernels []verdict.KernelVerdict) []verdict.KernelVerdict {
 	rank := map[verdict.Status]int{verdict.Fail: 3, verdict.Inconclusive: 2, verdict.Warn: 1}
 	sorted := slices.Clone(kernels)
 	slices.SortStableFunc(sorted, func(a, b verdict.KernelVerdict) int {
-		return cmp.Or(cmp.Compare(rank[b.Status], rank[a.Status]), cmp.Compare(slowdown(b), slowdown(a)))
+		return cmp.Or(cmp.Compare(rank[b.Status], rank[a.Status]), cmp.Compare(gravity(b), gravity(a)))
 	})
 	return sorted
 }

@@ -168,17 +168,18 @@ func TestWorstFirst(t *testing.T) {
 			Interval: &verdict.Interval{Estimate: by, Low: by, High: by}})
 	}
 	open := kernel("open", verdict.Inconclusive, verdict.Finding{Rule: "latency", Severity: verdict.Red, Reason: "never timed"})
-	v := run(verdict.Fail, verdict.Counts{}, kernel("fine", verdict.Pass, passed("latency", "a")), open, slower("little", 0.02), slower("much", 0.5))
+	v := run(verdict.Fail, verdict.Counts{}, kernel("fine", verdict.Pass, passed("latency", "a")), open, slower("little", 0.02), slower("much", 0.5),
+		kernel("broken", verdict.Fail, verdict.Finding{Rule: "builds", Status: verdict.Fail, Severity: verdict.Red, Reason: "it does not compile"}))
 	text := Findings(v, 1<<16)
 	last := -1
-	for _, name := range []string{"`much`", "`little`", "`open`"} {
+	for _, name := range []string{"`broken`", "`much`", "`little`", "`open`"} {
 		if at := strings.Index(text, name); at <= last {
 			t.Errorf("%s stands at %d, after %d\n%s", name, at, last, text)
 		} else {
 			last = at
 		}
 	}
-	if a := Annotations(v); len(a) != 3 || !strings.HasPrefix(a[0].Title, "much") {
+	if a := Annotations(v); len(a) != 4 || !strings.HasPrefix(a[0].Title, "broken") {
 		t.Errorf("%+v", a)
 	}
 }
