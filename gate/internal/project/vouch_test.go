@@ -1,0 +1,43 @@
+package project
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/gate/gate/internal/manifest"
+)
+
+// TestDeclarationsAreTheFiles: what a bundle declares counts where the kernel.yaml
+// that GitHub shows says the same, to the letter.
+func TestDeclarationsAreTheFiles(t *testing.T) {
+	const file = "kernels/op/k/kernel.yaml"
+	was := func(d manifest.Declaration) []Claim { return []Claim{{Name: "op/k", File: file, Declaration: d}} }
+	whole := "op: op\nsources: [k.cu]\narch: [sm_90]\ncases: [a]\nwas: {arch: sm_80}\nretire: [{case: b, reason: too long}]\n"
+	honest := manifest.Declaration{Was: manifest.Predecessor{Arch: "sm_80"}, Retired: []manifest.Retirement{{Case: "b", Reason: "too long"}}}
+	more := honest
+	more.Retired = append(more.Retired[:1:1], manifest.Retirement{Case: "c", Reason: "too long"})
+	gone := []Departure{{Name: "op/k", File: file, Reason: "superseded"}}
+	for name, c := range map[string]struct {
+		claims []Claim
+		gone   []Departure
+		texts  map[string]string
+		want   string
+	}{
+		"nothing":                {was(manifest.Declaration{}), nil, map[string]string{}, ""},
+		"the same":               {was(honest), nil, map[string]string{file: whole}, ""},
+		"more than it says":      {was(more), nil, map[string]string{file: whole}, "of the change does not make it"},
+		"another reason":         {nil, gone, map[string]string{file: "retire: no longer used\n"}, "of the change does not make it"},
+		"retired":                {nil, gone, map[string]string{file: "retire: superseded\n"}, ""},
+		"retired, and it is not": {nil, gone, map[string]string{file: whole}, "of the change does not make it"},
+		"no such file":           {was(honest), nil, map[string]string{}, "cannot be read"},
+		"no YAML":                {was(honest), nil, map[string]string{file: "\x00{"}, file},
+		"an unknown key":         {was(honest), nil, map[string]string{file: whole + "evil: 1\n"}, "unknown key"},
+		"nobody was asked":       {was(honest), nil, nil, "it is not known which commit the change is"},
+	} {
+		got := (&Project{}).contradicted(context.Background(), c.claims, c.gone, Pull{Texts: c.texts})
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
