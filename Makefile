@@ -3,9 +3,10 @@
 # make race    the race detector over all packages, without the tests that start the compiler or gate many times
 # make workflows  runs the workflows that gate init writes, on this machine, against a GitHub that is simulated
 # make pictures  draws what GitHub shows of a verdict into gate/docs/pictures (Debian: cmark-gfm chromium fonts-liberation fonts-dejavu-core fonts-noto-color-emoji)
+# make mutants changes the code of what judges, one operator at a time, and says which changes no test notices; about an hour
 # make man     writes bin/gate.1, the manual page
 # make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
-.PHONY: check test race workflows pictures man lint bench fuzz tools clean
+.PHONY: check test race mutants workflows pictures man lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
@@ -32,6 +33,17 @@ workflows: $(GATE) compiler
 
 pictures: $(GATE) compiler
 	CUDA_HOME="$$(cat bin/cuda-home)" $(GO) test -count=1 -timeout 20m -run TestPictures ./gate -pictures $(CURDIR)/gate/docs/pictures
+
+# The packages that decide, by their own tests but for the laws over random facts, which
+# take most of the time.
+MUTANTS ?= policy plan judge compare
+LAWS = TestDeleting|TestAddingARule|TestOrderLeaves|TestWorseNever|TestEverySubject|TestEqualSides|TestWaiversAndTrades|TestTheJudgeCounts|TestExitFollows
+LAWS := $(LAWS)|TestSlowerNever|TestLevel|TestDetectable|TestDeleted|TestTails|TestScale|TestEqualArms|TestMore|TestStoredLevel|TestPValuesOver|TestCoverage|TestPower|TestOrders
+mutants: tools
+	GOBIN="$(CURDIR)/bin" $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+	@set -e; for pkg in $(MUTANTS); do \
+	  (cd gate/internal/$$pkg && GOFLAGS='-short -skip=$(LAWS)' "$(CURDIR)/bin/gremlins" unleash --workers 2 --timeout-coefficient 30); \
+	done
 
 man: $(GATE)
 	$(GATE) help --format man >bin/gate.1

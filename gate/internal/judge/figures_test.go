@@ -229,3 +229,22 @@ func TestFiguresAreTheHeads(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestFromABaseOfZero: a floor holds from 0 as well, and what lies above it is
+// worse, since a share of 0 is not defined.
+func TestFromABaseOfZero(t *testing.T) {
+	p := languageOf(t, "{id: a, metric: ncu.shared_bank_conflicts, max_regression: 1%, floor: 1000};{id: b, metric: ncu.shared_bank_conflicts, max_regression: 1%}", "")
+	for _, c := range []struct {
+		base, head    float64
+		floored, bare verdict.Status
+	}{
+		{0, 0, verdict.Pass, verdict.Pass}, {0, 1000, verdict.Pass, verdict.Fail}, {0, 1001, verdict.Fail, verdict.Fail},
+		{-1, 0, verdict.Inconclusive, verdict.Fail}, {-1, -1, verdict.Inconclusive, verdict.Pass},
+	} {
+		for i, want := range []verdict.Status{c.floored, c.bare} {
+			if got, why := worsening(&p.Rules[i], c.base, c.head); got != want {
+				t.Errorf("%v → %v by rule %s: %s, %q, want %s", c.base, c.head, p.Rules[i].ID, got, why, want)
+			}
+		}
+	}
+}
