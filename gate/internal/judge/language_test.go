@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -186,6 +187,54 @@ func TestConditionsThatNothingWaitsFor(t *testing.T) {
 		}
 		if missing := v.Counts.Missing; (missing == 0) != (c.spills == 0) && c.spills != 65 {
 			t.Errorf("%s: %d records are missing\n%s", name, missing, summaryOf(v))
+		}
+	}
+}
+
+// TestBetterIsTheMetrics: what pays for a trade, and what is no worse than the
+// base, is told by the direction of the metric.
+func TestBetterIsTheMetrics(t *testing.T) {
+	rule := func(name, amount string) *policy.Rule {
+		return languageOf(t, "{id: s, metric: ptxas.spill_bytes, limit: 0};{id: a, replaces: s, metric: ptxas.spill_bytes, limit: 9, when: {metric: "+name+", min_improvement: "+amount+"}}", "").Rules[1].When
+	}
+	for _, c := range []struct {
+		metric, amount string
+		base, head     float64
+		want           verdict.Status
+	}{
+		{"ncu.achieved_occupancy", "5pp", 50, 55, verdict.Pass}, {"ncu.achieved_occupancy", "5pp", 50, 54, verdict.Fail}, {"ncu.achieved_occupancy", "5pp", 50, 45, verdict.Fail},
+		{"ncu.achieved_occupancy", "10%", 50, 55, verdict.Pass}, {"ncu.achieved_occupancy", "10%", 50, 54, verdict.Fail},
+		{"ptxas.registers", "8", 40, 32, verdict.Pass}, {"ptxas.registers", "8", 40, 33, verdict.Fail}, {"ptxas.registers", "8", 40, 48, verdict.Fail},
+		{"ptxas.registers", "10%", 0, 0, verdict.Fail},
+	} {
+		if got, why := improvement(rule(c.metric, c.amount), c.base, c.head); got != c.want {
+			t.Errorf("%s %v → %v for %s: %s, %q", c.metric, c.base, c.head, c.amount, got, why)
+		}
+	}
+	for _, c := range []struct {
+		metric              string
+		lower, equal, above bool
+	}{{"ptxas.registers", true, true, false}, {"ncu.achieved_occupancy", false, true, true}, {"ncu.waves", false, true, false}} {
+		m, _ := metric.Lookup(c.metric)
+		if noWorse(m, 10, 9) != c.lower || noWorse(m, 10, 10) != c.equal || noWorse(m, 10, 11) != c.above {
+			t.Errorf("%s: no worse are 9 %v, 10 %v, 11 %v", c.metric, noWorse(m, 10, 9), noWorse(m, 10, 10), noWorse(m, 10, 11))
+		}
+	}
+}
+
+// TestCeilingsAsAShareOfTheBase: where higher is better, a share says how much
+// lower the figure may be.
+func TestCeilingsAsAShareOfTheBase(t *testing.T) {
+	m, ok := metric.Lookup("ncu.ipc")
+	if !ok || m.Better != metric.Higher {
+		t.Fatalf("%+v", m)
+	}
+	p := languageOf(t, "{id: a, metric: ncu.ipc, max_regression: 1%}", "waivers: [{rule: a, kernel: op/k, ceiling: 10%, until: 2999-01-01, owner: k, reason: known}]\n")
+	q := &plan.Question{ID: plan.ID{Kind: plan.Regression}, Rule: &p.Rules[0], Waiver: &p.Waivers[0]}
+	for head, within := range map[float64]bool{2: true, 1: true, 0.95: true, 0.85: false, 0: false} {
+		was, is := evidence.Of(1, m.Unit), evidence.Of(head, m.Unit)
+		if why := (&judge{}).exceeds(q, verdict.Finding{Head: &is, Base: &was}); (why == "") != within {
+			t.Errorf("from 1 to %v: %q", head, why)
 		}
 	}
 }
