@@ -46,6 +46,11 @@ func (t *slowTest) p() float64 {
 	return min(1, sum)
 }
 
+// shareMissed is the probability with which the share of slow processes is larger
+// than it is taken to be, at one look. Over all looks, a head that drew one and
+// whose mean is at detect then passes in 1 to 2 %.
+const shareMissed = 0.003
+
 // couldReach reports whether a share of slow processes that is consistent with
 // those of the head so far would bring its mean to the base's and the shift: a
 // few slow processes do not say yet how many there are.
@@ -73,7 +78,7 @@ func (t *slowTest) couldReach(strata []stratum, shift float64) bool {
 	if len(fast) == 0 {
 		return true
 	}
-	share := mostShare(len(slow), n, tailMissed/2)
+	share := mostShare(len(slow), n, shareMissed)
 	return (1-share)*average(fast)+share*average(slow) >= base/float64(n)*math.Exp(shift)
 }
 
