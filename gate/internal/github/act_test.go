@@ -223,7 +223,7 @@ func (s *stage) follow(sha string, repository int, action, conclusion string) {
 		"repository": node{"id": 1, "full_name": "o/r"}, "status": "completed", "conclusion": conclusion, "created_at": "2026-01-01T10:00:00Z", "run_started_at": "2026-01-01T00:00:00Z", "html_url": "https://github.example/run/9"}
 	s.pulls[0] = s.pull(7, sha)
 	s.pulls[0]["head"].(node)["repo"] = repo
-	s.changes("kernels/toy/scale/scale.cu")
+	s.changes("kernels/toy/scale/scale.cu", "kernels/toy/shift/shift.cu")
 	s.play("workflow_run", "gate-judge.yml", node{"action": action, "repository": node{"id": 1, "full_name": "o/r", "default_branch": "main"}, "workflow_run": s.fake.run},
 		"-s", "GITHUB_TOKEN=secret", "--env", "GITHUB_API_URL="+s.server.URL)
 }
@@ -310,6 +310,7 @@ func TestWorkflows(t *testing.T) {
 	s.follow(sha, 1, "completed", "success")
 	s.ends("a change that passes", 0, "success", sha)
 	s.summary("### ✅ pass: 2 kernels passed")
+	s.summary("is called unchanged, and the pull request changes what it is built from")
 	if want := []string{"PATCH /repos/o/r/check-runs/1", "GET /repos/o/r/pulls/7", "GET /repos/o/r/issues/7/comments", "POST /repos/o/r/issues/7/comments"}; len(s.checks) != 1 ||
 		!slices.Equal(s.played.requests[len(s.played.requests)-len(want):], want) || len(s.told("error")) != 0 {
 		t.Errorf("requests %v, %d checks\n%s", s.played.requests, len(s.checks), s.log)

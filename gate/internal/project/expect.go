@@ -283,7 +283,8 @@ func touchedInputs(subjects []*plan.Subject, base []build.Result, pull Pull) map
 	touched := map[*plan.Subject][]string{}
 	for _, s := range subjects {
 		i := slices.IndexFunc(base, func(r build.Result) bool {
-			return (r.Kernel.Name == s.Name || r.Kernel.Name == s.Was) && r.Arch == s.Arch && r.Artifact != nil
+			same := r.Kernel.Name == s.Name && r.Arch == s.Arch && s.Was == ""
+			return (same || s.Was != "" && r.Kernel.Name == s.Former.Name && r.Arch == s.Former.Arch) && r.Artifact != nil
 		})
 		if s.State != verdict.Unchanged || i < 0 {
 			continue
