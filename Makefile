@@ -1,6 +1,6 @@
 # make check   sets up what is missing and runs the main job
 # make test    sets up what is missing, lints, and passes the tests and the selftest
-# make race    the race detector over all packages, without the tests that start the compiler or gate many times
+# make race    the race detector over all packages, without the simulations and the tests that start the compiler or gate many times
 # make workflows  runs the workflows that gate init writes, on this machine, against a GitHub that is simulated
 # make pictures  draws what GitHub shows of a verdict into gate/docs/pictures (Debian: cmark-gfm chromium fonts-liberation fonts-dejavu-core fonts-noto-color-emoji)
 # make mutants changes the code of what judges, one operator at a time, and says which changes no test notices; about an hour
