@@ -17,7 +17,7 @@ func diffCommand() *cli.Command {
 		Usage:     "compare two records of evidence, figure by figure",
 		ArgsUsage: "A B",
 		Description: "A and B are KERNEL, KERNEL:CASE, KERNEL:CASE:TIER, or the file of a record. Records of two kernels are\n" +
-			"paired by tier, case and machine. A difference is no verdict, whichever way it points: the exit status\n" +
+			"paired by tier, case and machine. A difference is not a verdict, in whichever direction it goes: the exit status\n" +
 			"is 0, and 4 where a record is refused or nothing can be compared.",
 		Flags:  recordFlags(),
 		Action: diffRecords,

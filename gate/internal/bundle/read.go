@@ -123,7 +123,7 @@ func (k *Kernel) valid() error {
 	return k.declares()
 }
 
-// gone wants the kernels that are declared retired to have a place and a reason.
+// gone requires a place and a reason of every kernel that is declared retired.
 func (m *Manifest) gone() error {
 	if len(m.Gone) > mostKernels {
 		return fmt.Errorf("it retires more than %d kernels", mostKernels)

@@ -105,7 +105,7 @@ func wellFormed(r *evidence.Record, raw []string) error {
 		}
 	}
 	if r.Continues != "" && (r.Base == nil || !digest.MatchString(r.Continues)) {
-		return errors.New("it continues what is no record of two arms")
+		return errors.New("it says that it continues a record, and has only one arm or no digest of that record")
 	}
 	if o := r.Open; o != nil {
 		if r.Tier != evidence.Latency || o.Processes < 0 || (o.Processes > 0) != (r.Base == nil) {

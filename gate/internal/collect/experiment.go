@@ -102,8 +102,8 @@ func (x *experiment) pilot(ctx context.Context) error {
 	return nil
 }
 
-// first is the process after which everything is in place. It is no part of a
-// round.
+// first runs one process before the rounds, so that files and drivers are loaded.
+// Its times are not part of a round.
 func (x *experiment) first(ctx context.Context) (map[string]*timing, error) {
 	x.c.say("timing %d kernels, pilot", len(x.arms))
 	series := map[string]*timing{}

@@ -87,7 +87,7 @@ type Entry struct {
 	Tried    bool     // this run tried to measure it
 	Unusable string   // why the record that is stored cannot be used
 	Why      []string // causes why nothing was measured
-	Earlier  *Record  // that is to be continued, and is no answer meanwhile
+	Earlier  *Record  // which will be continued; until then it does not answer
 }
 
 // Failure is how the tier ended when it was not measured, nil otherwise.

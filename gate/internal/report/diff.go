@@ -63,7 +63,7 @@ func writePair(w io.Writer, p diff.Pair) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%s; a difference of two records is no verdict\n", tally(p.Comparison))
+	_, err := fmt.Fprintf(w, "\n%s; a difference of two records is not a verdict\n", tally(p.Comparison))
 	return err
 }
 
