@@ -78,7 +78,8 @@ Json Device::describe() const {
   device.field("cuda_driver", driver_).field("cuda_runtime", runtime_);
   device.field("power_limit_w", nvml_.power_limit_w());
   device.field("mig", nvml_.mig().value_or("unavailable"));
-  return device.field("sm_clock_max_mhz", nvml_.sm_clock_max_mhz());
+  device.field("sm_clock_max_mhz", nvml_.sm_clock_max_mhz());
+  return device.field("memory_clock_max_mhz", nvml_.memory_clock_max_mhz()).field("memory_bus_bits", properties_.memoryBusWidth);
 }
 
 bool context_lost() {

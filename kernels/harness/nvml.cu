@@ -109,6 +109,8 @@ std::optional<int> Nvml::power_limit_w() const { return to_watts(reading("nvmlDe
 
 std::optional<int> Nvml::sm_clock_max_mhz() const { return to_int(reading("nvmlDeviceGetMaxClockInfo", kSmClock)); }
 
+std::optional<int> Nvml::memory_clock_max_mhz() const { return to_int(reading("nvmlDeviceGetMaxClockInfo", kMemoryClock)); }
+
 Json Nvml::sample() const {
   Json state;
   state.field("sm_mhz", to_int(reading("nvmlDeviceGetClockInfo", kSmClock)));

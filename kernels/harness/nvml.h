@@ -16,10 +16,11 @@ class Nvml {
   // is nothing to read from, and an empty string when there is.
   std::string open(const std::string& uuid);
 
-  std::optional<std::string> driver() const;      // driver version
-  std::optional<std::string> mig() const;         // disabled, enabled or unsupported
-  std::optional<int> power_limit_w() const;       // W
-  std::optional<int> sm_clock_max_mhz() const;    // MHz
+  std::optional<std::string> driver() const;        // driver version
+  std::optional<std::string> mig() const;           // disabled, enabled or unsupported
+  std::optional<int> power_limit_w() const;         // W
+  std::optional<int> sm_clock_max_mhz() const;      // MHz
+  std::optional<int> memory_clock_max_mhz() const;  // MHz
 
   // sample is the state at this moment: clocks in MHz, temperature in °C, power
   // in W, and the reasons that hold the clocks down, by name and as NVML's bits.
