@@ -83,6 +83,20 @@ func (c *Comparison) Same(file, sha string) (bool, error) {
 	return err == nil && sum == sha && (hex.EncodeToString(blob.Sum(nil)) == f.id || f.sha == sha), err
 }
 
+// Has reports whether this is the content that the commit has of a file, or to
+// which its pointer of git-lfs points. What lies in the working tree does not
+// matter: it may have been replaced since the comparison.
+func (c *Comparison) Has(file string, data []byte) bool {
+	f, ok := c.held[file]
+	if !ok || f.mode == symlink {
+		return false
+	}
+	blob := newHash(f.id, int64(len(data)))
+	blob.Write(data)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(blob.Sum(nil)) == f.id || hex.EncodeToString(sum[:]) == f.sha
+}
+
 func (r *Repo) compare(ctx context.Context, p *place, commit string) (*Comparison, error) {
 	files, err := r.list(ctx, p, commit)
 	if err != nil {

@@ -148,16 +148,24 @@ func TestSame(t *testing.T) {
 	for _, f := range []struct {
 		path, read  string
 		knows, same bool
+		has         bool
 	}{
-		{"a", "2", true, true}, {"a", "3", true, false}, {"large.bin", "foo", true, true}, {"large.bin", pointer, true, false},
-		{"libs/sub/in", string(inSub), true, true}, {"new", "x", true, false}, {"ignored", "x", false, false}, {"libs/sub", "", false, false},
+		{"a", "2", true, true, true}, {"a", "3", true, false, false}, {"large.bin", "foo", true, true, true}, {"large.bin", "fob", true, false, false}, {"large.bin", pointer, true, false, true},
+		{"libs/sub/in", string(inSub), true, true, true}, {"new", "x", true, false, false}, {"ignored", "x", false, false, false}, {"libs/sub", "", false, false, false},
+		{"a", "", true, false, false}, {"none", "", false, false, false},
 	} {
 		same, err := c.Same(f.path, sum(f.read))
 		if knows := c.Knows(f.path); err != nil || same != f.same || knows != f.knows {
 			t.Errorf("%s read as %q: knows %v, same %v, %v", f.path, f.read, knows, same, err)
 		}
+		if has := c.Has(f.path, []byte(f.read)); has != f.has {
+			t.Errorf("the commit has %q at %s: %v", f.read, f.path, has)
+		}
 	}
 	s.write("a", "3") // after it was compared
+	if !c.Has("a", []byte("2")) || c.Has("a", []byte("3")) {
+		t.Error("what the commit has of a file follows the working tree")
+	}
 	for _, read := range []string{"2", "3"} {
 		if same, err := c.Same("a", sum(read)); err != nil || same {
 			t.Errorf("changed since, read as %s: %v, %v", read, same, err)

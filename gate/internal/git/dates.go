@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Committed are the times of the newest commits that touched the files below a
-// folder, by path from the root. What a merge took from one side as it is counts
-// with the commit of that side.
-func (r *Repo) Committed(ctx context.Context, folder string) (map[string]time.Time, error) {
+// Committed are the times of the newest commits, up to one, that touched the files
+// below a folder, by path from the root. What a merge took from one side as it is
+// counts with the commit of that side.
+func (r *Repo) Committed(ctx context.Context, commit, folder string) (map[string]time.Time, error) {
 	out, err := r.run(ctx, "-c", "log.showSignature=false", "log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative",
-		"--no-notes", "--no-color", "--no-decorate", "--format=format:%x01%ct", "HEAD", "--", folder)
+		"--no-notes", "--no-color", "--no-decorate", "--format=format:%x01%ct", commit, "--", folder)
 	if err != nil {
 		return nil, err
 	}

@@ -381,7 +381,7 @@ func TestCommitted(t *testing.T) {
 	s.git("config", "log.showSignature", "true")
 	s.git("config", "log.diffMerges", "on")
 	s.write("e/new", "1")
-	got, err := s.open().Committed(context.Background(), "e")
+	got, err := s.open().Committed(context.Background(), "HEAD", "e")
 	if err != nil || len(got) != 3 {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -390,7 +390,10 @@ func TestCommitted(t *testing.T) {
 			t.Errorf("%q: %v, want second %d", file, got[file], second)
 		}
 	}
-	if got, err := s.open().Committed(context.Background(), "none"); err != nil || len(got) != 0 {
+	if got, err := s.open().Committed(context.Background(), first, "e"); err != nil || len(got) != 2 || got["e/a"].Unix() != 1_800_000_001 {
+		t.Errorf("up to the first commit: %v, %v", got, err)
+	}
+	if got, err := s.open().Committed(context.Background(), "HEAD", "none"); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -80,36 +80,48 @@ func (p *Project) Near(ctx context.Context) func(commit string) (int, bool) {
 }
 
 // Added tells when the commit was made that brought a file of the repository's
-// store; zero for a file that no commit has as it is. Git is asked once, by the
-// first record that nobody has looked at yet.
-func (p *Project) Added(ctx context.Context) func(path string) (time.Time, error) {
-	if p.repo == nil {
+// store with this content. It is zero for content that the head does not have:
+// a run writes records while it goes on, and no commit says when that was. Git
+// is asked once, by the first record that nobody has looked at yet.
+func (p *Project) Added(ctx context.Context) func(path string, data []byte) (time.Time, error) {
+	if p.repo == nil || p.Head.Commit == "" {
 		return nil
 	}
-	ask := sync.OnceValues(func() (map[string]time.Time, error) {
-		folder, err := filepath.Rel(p.Root, p.Store())
-		if err != nil || !filepath.IsLocal(folder) || p.Head.Commit == "" {
-			return nil, nil
+	type answer struct {
+		times map[string]time.Time
+		head  *git.Comparison
+	}
+	ask := sync.OnceValues(func() (a answer, err error) {
+		folder, ok := p.fromRoot(p.Store())
+		if !ok {
+			return a, nil
 		}
-		times, err := p.repo.Committed(ctx, filepath.ToSlash(folder))
-		if err != nil {
-			return nil, fmt.Errorf("it is not known when it was committed: %w", err)
+		if a.times, err = p.repo.Committed(ctx, p.Head.Commit, folder); err != nil {
+			return a, fmt.Errorf("it is not known when it was committed: %w", err)
 		}
-		now, err := p.repo.Compare(ctx, p.Head.Commit)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range now.Changed {
-			delete(times, f)
-		}
-		return times, nil
+		a.head, err = p.repo.Compare(ctx, p.Head.Commit)
+		return a, err
 	})
-	return func(path string) (time.Time, error) {
-		times, err := ask()
-		rel, outside := filepath.Rel(p.Root, path)
-		if err != nil || outside != nil {
+	return func(path string, data []byte) (time.Time, error) {
+		a, err := ask()
+		file, ok := p.fromRoot(path)
+		if err != nil || !ok || a.head == nil || !a.head.Has(file, data) {
 			return time.Time{}, err
 		}
-		return times[filepath.ToSlash(rel)], nil
+		return a.times[file], nil
 	}
+}
+
+// fromRoot is the path of a file or folder as git writes it; false for one that
+// lies outside, or is not there. A path may lead to it through links.
+func (p *Project) fromRoot(path string) (string, bool) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(p.Root, path)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }

@@ -32,9 +32,9 @@ type Audit struct {
 	Knows   string        // what Check depends on beside them
 	Answers *disk.Answers // of earlier runs; nil remembers nothing
 	Now     func() time.Time
-	// Added is when the commit was made that brought the file of a record; zero
-	// for one that no commit has. Nil leaves that out.
-	Added func(path string) (time.Time, error)
+	// Added is when the commit was made that brought the file of a record with
+	// this content; zero for content that no commit has. Nil leaves that out.
+	Added func(path string, data []byte) (time.Time, error)
 }
 
 func (a Audit) complete() Audit {
@@ -65,7 +65,7 @@ func (a Audit) record(path string, data []byte, r *evidence.Record) error {
 	changed := errors.New("it was changed while it was read")
 	_, err = a.Answers.Ask("consistent", path,
 		func() (string, error) {
-			if err := a.added(path, r); err != nil {
+			if err := a.added(path, data, r); err != nil {
 				return "", err
 			}
 			packed, err := readRaw(dir, r)
@@ -89,11 +89,11 @@ func (a Audit) dated(r *evidence.Record) error {
 }
 
 // added refuses a record that is dated after the commit that brought it.
-func (a Audit) added(path string, r *evidence.Record) error {
+func (a Audit) added(path string, data []byte, r *evidence.Record) error {
 	if a.Added == nil {
 		return nil
 	}
-	at, err := a.Added(path)
+	at, err := a.Added(path, data)
 	if err != nil || at.IsZero() {
 		return err
 	}
