@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -166,17 +167,51 @@ func TestCallsAreThoseAskedFor(t *testing.T) {
 	}
 }
 
+// TestSkippedTwice: a result that differs once when the calls on a set are switched
+// off is tried again; one that differs both times is refused, and the message says
+// how much differs, and where.
+func TestSkippedTwice(t *testing.T) {
+	s := buildStandIn(t)
+	for times, want := range map[string]string{
+		"0": "",
+		"1": "",
+		"2": "others gave other results, twice: they live on its work (1 words differ, the first of them on set 1)",
+	} {
+		kernel := filepath.Join(t.TempDir(), "kernel.so")
+		s.compile(t, kernel, "-shared", "-fPIC", "-fno-gnu-unique", "-DTIMES="+times, "-x", "c++", "testdata/notices.cu", "-L"+s.dir, "-lcudart")
+		records, code := run(t, s.program, rowsArgs("check", s.op, kernel, "small=R:128,C:256")...)
+		checkFrame(t, records, code)
+		passed, reasons := verdicts(records)
+		kind, failure := errorKind(records)
+		message, _ := failure["message"].(string)
+		if passed == 0 || len(reasons) > 0 || (kind == "not_alone") != (want != "") || !strings.Contains(message, want) {
+			t.Errorf("%s times: %d passed, %q, error %v, want %q", times, passed, reasons, failure, want)
+		}
+		var notes bytes.Buffer
+		again := exec.Command(s.program, rowsArgs("check", s.op, kernel, "small=R:128,C:256")...)
+		again.Stderr = &notes
+		_ = again.Run()
+		if noted := strings.Contains(notes.String(), "; tried again"); noted != (times != "0") {
+			t.Errorf("%s times: noted %q", times, notes.String())
+		}
+	}
+}
+
+// rowsArgs are the arguments for one kernel of the op rows, named k.
+func rowsArgs(mode, op, kernel, shape string) []string {
+	return []string{mode, "--op", op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", shape, "--kernel", "k=" + kernel,
+		"--run", "k@" + shape[:strings.Index(shape, "=")]}
+}
+
 // hold runs what gate would: the check, and the timing of what passes it.
 func (c cheat) hold(t *testing.T, program, op, kernel, shape string, timing ...string) {
 	t.Helper()
-	common := []string{"--op", op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", shape, "--kernel", "k=" + kernel,
-		"--run", "k@" + shape[:strings.Index(shape, "=")]}
-	if c.pdl {
-		common = append(common, "--pdl", "k")
-	}
 	tier, said := "", ""
 	for _, mode := range []string{"check", "time"} {
-		args := append([]string{mode}, common...)
+		args := rowsArgs(mode, op, kernel, shape)
+		if c.pdl {
+			args = append(args, "--pdl", "k")
+		}
 		if mode == "time" {
 			args = append(args, timing...)
 		}

@@ -43,7 +43,7 @@ class Server {
 
   static Message result() { return std::move(Message().put(Answer::result)); }
   static Message refusal(const Failure& failure);
-  static void put(Message& message, const Findings& f) { message.put(f.inputs).put(f.before).put(f.after).put(f.others); }
+  static void put(Message& message, const Findings& f) { message.put(f.inputs).put(f.before).put(f.after).put(f.others).put(f.other_set); }
   Stage& staged() const {
     if (stage_ == nullptr) throw Failure("tool", "nothing was set up");
     return *stage_;

@@ -194,11 +194,25 @@ uint64_t Stage::counted(int counter) {
 }
 
 void Stage::compare(int sets, int left_out) {
-  unsigned long long* counters = static_cast<unsigned long long*>(counters_.get());
   if (!problem_.repeatable) return;
   for (int set = 0; set < sets; ++set)
-    if (set != left_out)
-      memory_->count_other_outputs(static_cast<unsigned char*>(expected_.get()) + static_cast<size_t>(set % image_count_) * problem_.all_outputs(), set, counters + kOthers);
+    if (set != left_out) compare_one(set);
+}
+
+void Stage::compare_one(int set) {
+  const unsigned char* expected = static_cast<unsigned char*>(expected_.get()) + static_cast<size_t>(set % image_count_) * problem_.all_outputs();
+  memory_->count_other_outputs(expected, set, static_cast<unsigned long long*>(counters_.get()) + kOthers);
+}
+
+// The first set whose outputs are not as expected; -1 where all are.
+int Stage::first_other(int sets, int left_out) {
+  for (int set = 0; set < sets; ++set) {
+    if (set == left_out) continue;
+    clear_counters();
+    compare_one(set);
+    if (counted(kOthers) > 0) return set;
+  }
+  return -1;
 }
 
 // Inputs of all sets, and the bands.
@@ -350,6 +364,7 @@ Findings Stage::skip(Regime regime, int set) {
   compare(sets, set);
   found.after = counted(kAfter);
   found.others = counted(kOthers);
+  if (found.others > 0) found.other_set = first_other(sets, set);
   graph.enable([](int) { return true; });
   beat();
   return found;

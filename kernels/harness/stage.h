@@ -47,6 +47,7 @@ struct Attempt {
 // Bytes or words that were found otherwise than they must be.
 struct Findings {
   uint64_t inputs = 0, before = 0, after = 0, others = 0;
+  int other_set = -1;  // the first set with other results, where somebody asked which
 };
 
 struct Times {
@@ -93,6 +94,8 @@ class Stage {
   void expect(int sets);
   void clear_counters();
   void compare(int sets, int left_out = -1);
+  void compare_one(int set);
+  int first_other(int sets, int left_out);
   void inspect(int sets, Findings& found);
   uint64_t counted(int counter);
   void download(unsigned char* outputs, int images);

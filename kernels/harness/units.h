@@ -43,7 +43,8 @@ Stages set_up(const Job& job);
 void load(const Job& job, const std::vector<const Golden*>& images);
 Findings findings(Message& answer);
 // all_alone switches the calls on one set off, and refuses what was written there
-// all the same. Outputs must be right, and of the images loaded last.
+// all the same, and calls that gave other results twice. Outputs must be right, and
+// of the images loaded last.
 void all_alone(const Job& job, Regime regime, int set);
 
 
