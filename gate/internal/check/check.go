@@ -167,13 +167,12 @@ func (r *run) ask(ctx context.Context) error {
 	if err := r.machinesExist(ctx, known); err != nil {
 		return err
 	}
-	r.asked = plan.Make(r.project.Policy, subjects, plan.Options{NoBase: r.project.NoBase, LimitsOnly: r.Base == project.NoBase, Force: r.Force, Attempt: r.Attempt,
-		Now: r.Now(), Tiers: r.Tiers})
+	o := plan.Options{NoBase: r.project.NoBase, LimitsOnly: r.Base == project.NoBase, Force: r.Force, Attempt: r.Attempt, Now: r.Now(), Tiers: r.Tiers}
+	if r.asked, err = plan.Bound(r.project.Policy, subjects, o, known, r.shelf.Holds); err != nil {
+		return err
+	}
 	if r.Share.Of > 0 {
 		r.asked = r.asked.Only(r.Share.Kernels)
-	}
-	if r.asked, err = r.asked.Bind(known, r.shelf.Holds); err != nil {
-		return err
 	}
 	r.shelf.Load(r.asked.Needs(ledger), ledger)
 	r.asked = judge.Stop(r.asked, ledger)

@@ -177,8 +177,7 @@ func (r *run) take(ctx context.Context, subjects []*plan.Subject, bundles []*bun
 	if err != nil {
 		return err
 	}
-	r.asked = plan.Make(r.project.Policy, subjects, plan.Options{Attempt: r.Attempt, Now: r.Now()})
-	if r.asked, err = r.asked.Bind(known, r.shelf.Holds); err != nil {
+	if r.asked, err = plan.Bound(r.project.Policy, subjects, plan.Options{Attempt: r.Attempt, Now: r.Now()}, known, r.shelf.Holds); err != nil {
 		return err
 	}
 	needs := r.asked.Needs(r.ledger)

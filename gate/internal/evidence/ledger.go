@@ -59,10 +59,12 @@ type Need struct {
 	Use   Use
 	Holds string     // a metric that the record has to name; "" for none
 	State CacheState // of the caches, in which the record has to hold times; "" for any
-	Since time.Time  // an older record is not used; zero for any age
-	Until time.Time  // nor one that is dated later than this
+	Dated *Window    // when the record has to be from; nil for any time
 	Never string     // why no such record can be measured; "" when one can
 }
+
+// A Window is the time between two others. Many needs share one.
+type Window struct{ From, Until time.Time }
 
 // NeedOf is the need of the record under a key, whatever it holds.
 func NeedOf(k Key) *Need { return &Need{Key: &k} }
@@ -195,16 +197,16 @@ func (n *Need) refuses(r *Record) string {
 	if n.State != "" && !r.timed(n.State) {
 		return fmt.Sprintf("the %s recorded on %s holds no %s times", r.Tier, n.At.Machine, n.State)
 	}
-	if n.Since.IsZero() {
+	if n.Dated == nil {
 		return ""
 	}
 	at, err := time.Parse(time.RFC3339, r.Provenance.Recorded)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("the %s recorded on %s does not say when", r.Tier, n.At.Machine)
-	case at.Before(n.Since):
+	case at.Before(n.Dated.From):
 		return fmt.Sprintf("the %s of %s was recorded on %s, before the oldest that is asked for", r.Tier, n.At.Machine, r.Provenance.Recorded)
-	case at.After(n.Until):
+	case at.After(n.Dated.Until):
 		return fmt.Sprintf("the %s recorded on %s is dated in the future", r.Tier, n.At.Machine)
 	}
 	return ""

@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 
 func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
 	now := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
-	recent := func(n *Need) { n.Since, n.Until = now.Add(-24*time.Hour), now }
+	recent := func(n *Need) { n.Dated = &Window{now.Add(-24 * time.Hour), now} }
 	dated := func(at string) func(*Record) { return func(r *Record) { r.Provenance.Recorded = at } }
 	ended := func(how string) func(*Record) {
 		return func(r *Record) { r.Tier, r.Experiment = Latency, &Experiment{Stopped: how} }

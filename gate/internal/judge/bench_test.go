@@ -28,7 +28,7 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportAllocs()
 	before := cpuSeconds(b)
 	for b.Loop() {
-		asked, err := plan.Make(p, subjects, plan.Options{Now: now}).Bind([]evidence.Machine{h200}, func(*evidence.Need) bool { return true })
+		asked, err := plan.Bound(p, subjects, plan.Options{Now: now}, []evidence.Machine{h200}, func(*evidence.Need) bool { return true })
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -75,6 +75,9 @@ func worsening(r *policy.Rule, base, head float64) (verdict.Status, string) {
 	case metric.Neither:
 		amount = math.Abs(amount)
 	}
+	if head == base && base >= 0 {
+		return verdict.Pass, "equal"
+	}
 	unit := r.Metric.Unit
 	moved := fmt.Sprintf("%s → %s", metric.Show(base, unit), metric.Show(head, unit))
 	switch {

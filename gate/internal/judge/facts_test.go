@@ -212,7 +212,7 @@ func (f facts) known(t testing.TB, p *policy.Policy) (plan.Plan, *evidence.Ledge
 	for _, k := range f.kernels {
 		o.Force = o.Force || k.forced
 	}
-	asked, err := plan.Make(p, subjects, o).Bind([]evidence.Machine{h200}, func(n *evidence.Need) bool { return l.Find(n).Record != nil })
+	asked, err := plan.Bound(p, subjects, o, []evidence.Machine{h200}, func(n *evidence.Need) bool { return l.Find(n).Record != nil })
 	if err != nil {
 		t.Fatal(err)
 	}

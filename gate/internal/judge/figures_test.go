@@ -195,7 +195,7 @@ func TestMachinesAreThoseOfTheEvidence(t *testing.T) {
 	r.Tier, r.Provenance.Machine = evidence.Correctness, other
 	r.Address = evidence.Address{Identity: s.Head.Identity, Op: "op", Case: "small", Harness: "harness of small", Machine: other.Key()}
 	l.Put(r, evidence.Reused)
-	asked, err := plan.Make(p, []*plan.Subject{s}, plan.Options{}).Bind([]evidence.Machine{h200, other}, func(*evidence.Need) bool { return false })
+	asked, err := plan.Bound(p, []*plan.Subject{s}, plan.Options{}, []evidence.Machine{h200, other}, func(*evidence.Need) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}

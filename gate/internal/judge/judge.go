@@ -50,7 +50,8 @@ func Judge(p plan.Plan, l *evidence.Ledger) (*verdict.Verdict, error) {
 	for _, s := range p.Subjects {
 		v.Kernels = append(v.Kernels, j.kernel(s, j.of[s]))
 	}
-	v.Counts, v.Machines, v.Waivers = j.counts(), j.machines(), j.allWaivers()
+	v.Waivers = j.allWaivers()
+	v.Counts, v.Machines = j.restsOn()
 	v.Conclude()
 	return v, nil
 }

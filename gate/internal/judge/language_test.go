@@ -126,7 +126,7 @@ func TestEachFunctionIsJudged(t *testing.T) {
 	}
 	s.Head.Entries = []policy.Entry{{Name: "f()", Short: "f"}, {Name: "g()", Short: "g"}}
 	s.Base.Entries = s.Head.Entries
-	asked, err := plan.Make(p, asked.Subjects, plan.Options{Now: now}).Bind([]evidence.Machine{h200}, func(n *evidence.Need) bool { return l.Find(n).Record != nil })
+	asked, err := plan.Bound(p, asked.Subjects, plan.Options{Now: now}, []evidence.Machine{h200}, func(n *evidence.Need) bool { return l.Find(n).Record != nil })
 	if err != nil {
 		t.Fatal(err)
 	}

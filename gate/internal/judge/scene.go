@@ -73,7 +73,10 @@ func (j *judge) shownTime(asked []*plan.Question) *evidence.Record {
 	} {
 		for _, q := range asked {
 			for _, n := range q.Needs {
-				if e := j.ledger.Find(n); n.Tier == evidence.Latency && fits(q, n) && e.Measured() {
+				if n.Tier != evidence.Latency || !fits(q, n) {
+					continue
+				}
+				if e := j.ledger.Find(n); e.Measured() {
 					return e.Record
 				}
 			}
@@ -90,17 +93,26 @@ func (j *judge) figures(s *plan.Subject, all []scene) []verdict.CaseFigures {
 		out[0].Metrics = static.Record.Metrics
 	}
 	for _, c := range all {
-		merged := evidence.Metrics{}
-		for _, r := range []*evidence.Record{c.correctness, c.profile, c.latency} {
-			if r == nil {
-				continue
-			}
-			for name, v := range r.Metrics {
-				merged[name] = v
-			}
-		}
-		if len(merged) > 0 {
+		if merged := merge(c.correctness, c.profile, c.latency); len(merged) > 0 {
 			out = append(out, verdict.CaseFigures{Case: c.name, Machine: c.machine, Metrics: merged})
+		}
+	}
+	return out
+}
+
+// merge is the metrics of all records that are there; of one that several hold,
+// the last has the say.
+func merge(records ...*evidence.Record) evidence.Metrics {
+	n := 0
+	for _, r := range records {
+		if r != nil {
+			n += len(r.Metrics)
+		}
+	}
+	out := make(evidence.Metrics, n)
+	for _, r := range records {
+		if r != nil {
+			maps.Copy(out, r.Metrics)
 		}
 	}
 	return out
@@ -163,21 +175,33 @@ func count(changes []verdict.LaunchChange, c verdict.LaunchChange) []verdict.Lau
 	return changes
 }
 
-// counts are the records that the verdict rests on: each once, and, of each
-// kernel, every one that is missing.
-func (j *judge) counts() verdict.Counts {
-	var c verdict.Counts
+// restsOn are the records that the verdict rests on, each once, and, of each kernel,
+// every one that is missing; and the machines whose evidence was judged, by key.
+func (j *judge) restsOn() (c verdict.Counts, machines []verdict.MachineRef) {
+	refs := map[evidence.Machine]verdict.MachineRef{}
 	j.eachRecord(func(e evidence.Entry) {
 		switch {
 		case e.Record == nil:
 			c.Missing++
+			return
 		case e.Source == evidence.Measured:
 			c.Measured++
 		default:
 			c.Reused++
 		}
+		m, at := e.Record.Provenance.Machine, e.Record.Provenance.Recorded
+		ref, ok := refs[m]
+		if !ok {
+			ref = verdict.MachineRef{Key: m.Key(), Description: m.String(), Oldest: at, Newest: at}
+		}
+		ref.Oldest, ref.Newest = min(ref.Oldest, at), max(ref.Newest, at)
+		refs[m] = ref
 	})
-	return c
+	for _, r := range refs {
+		machines = append(machines, r)
+	}
+	slices.SortFunc(machines, func(a, b verdict.MachineRef) int { return strings.Compare(a.Key, b.Key) })
+	return c, machines
 }
 
 // eachRecord visits what questions rest on, on stored machines alone: the static
@@ -188,6 +212,7 @@ func (j *judge) eachRecord(visit func(evidence.Entry)) {
 		evidence.Key
 	}
 	found, absent := map[evidence.Key]bool{}, map[missing]bool{}
+	visited := map[*evidence.Key]bool{} // the needs of a kernel share their keys
 	for i := range j.plan.Questions {
 		q := &j.plan.Questions[i]
 		if q.Kind == plan.Condition && q.Stopped != "" {
@@ -201,37 +226,20 @@ func (j *judge) eachRecord(visit func(evidence.Entry)) {
 				continue
 			}
 			e := j.ledger.Find(n)
-			switch at := (missing{q.Subject, *n.Key}); {
-			case e.Record == nil && !absent[at]:
-				absent[at] = true
-				visit(e)
-			case e.Record != nil && !found[*n.Key]:
+			if e.Record == nil {
+				if at := (missing{q.Subject, *n.Key}); !absent[at] {
+					absent[at] = true
+					visit(e)
+				}
+				continue
+			}
+			if visited[n.Key] {
+				continue
+			}
+			if visited[n.Key] = true; !found[*n.Key] {
 				found[*n.Key] = true
 				visit(e)
 			}
 		}
 	}
-}
-
-// machines are those whose evidence was judged, by key.
-func (j *judge) machines() []verdict.MachineRef {
-	refs := map[string]verdict.MachineRef{}
-	j.eachRecord(func(e evidence.Entry) {
-		if e.Record == nil {
-			return
-		}
-		m, at := e.Record.Provenance.Machine, e.Record.Provenance.Recorded
-		ref, ok := refs[m.Key()]
-		if !ok {
-			ref = verdict.MachineRef{Key: m.Key(), Description: m.String(), Oldest: at, Newest: at}
-		}
-		ref.Oldest, ref.Newest = min(ref.Oldest, at), max(ref.Newest, at)
-		refs[m.Key()] = ref
-	})
-	var out []verdict.MachineRef
-	for _, r := range refs {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b verdict.MachineRef) int { return strings.Compare(a.Key, b.Key) })
-	return out
 }

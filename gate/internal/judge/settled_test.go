@@ -45,8 +45,8 @@ func TestSettled(t *testing.T) {
 		{"an op of its own", built(func(s *plan.Subject) { s.NewOp = "the base has no op" }), "", "op", verdict.Inconclusive, verdict.Red, false, "the base has no op"},
 		{"an op of its own, allowed", built(func(s *plan.Subject) { s.NewOp = "the base has no op" }), "new_ops: warn\n", "op", verdict.Inconclusive, verdict.Warns, false, "the base has no op"},
 	} {
-		asked, err := plan.Make(languageOf(t, "{id: a, metric: ptxas.spill_bytes, limit: 0}", c.policy), []*plan.Subject{c.subject},
-			plan.Options{NoBase: "it is shallow"}).Bind(nil, func(*evidence.Need) bool { return false })
+		asked, err := plan.Bound(languageOf(t, "{id: a, metric: ptxas.spill_bytes, limit: 0}", c.policy), []*plan.Subject{c.subject},
+			plan.Options{NoBase: "it is shallow"}, nil, func(*evidence.Need) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,24 +23,21 @@ func Stop(p plan.Plan, l *evidence.Ledger) plan.Plan {
 	}
 	cloned := false
 	for i := range p.Questions {
-		q := p.Questions[i]
-		if q.Kind == plan.Settled || q.Stopped != "" || q.Answered(l) || q.Tier == evidence.Static && q.Kind != plan.Condition {
+		q := &p.Questions[i]
+		if q.Kind == plan.Settled || q.Stopped != "" || q.Tier == evidence.Static && q.Kind != plan.Condition {
 			continue
 		}
-		switch {
-		case failed.static[q.Subject]:
-			q.Stopped = "not measured: the static tier failed"
-		case failed.before(&q) != "":
-			q.Stopped = fmt.Sprintf("not measured: the %s tier failed", failed.before(&q))
-		case q.Kind == plan.Condition && j.unneeded(&q):
-			q.Stopped = "not asked for: nothing is to be traded"
-		default:
+		why := failed.stop(q)
+		if why == "" && q.Kind == plan.Condition && j.unneeded(q) {
+			why = "not asked for: nothing is to be traded"
+		}
+		if why == "" || q.Answered(l) {
 			continue
 		}
 		if !cloned { // the plan that was handed over stays as it is
 			p.Questions, cloned = slices.Clone(p.Questions), true
 		}
-		p.Questions[i] = q
+		p.Questions[i].Stopped = why
 	}
 	return p
 }
@@ -56,13 +53,15 @@ type failures struct {
 	wrong  map[place]evidence.Tier // the first that failed
 }
 
-// before is the tier that failed and comes before that of a question, "" for none.
-func (f failures) before(q *plan.Question) evidence.Tier {
-	tier := f.wrong[place{q.Subject, q.Case, q.Machine}]
-	if q.Tier == tier || q.Tier == evidence.Correctness {
-		return ""
+// stop says which failure makes the answer to a question a waste, "" for none.
+func (f failures) stop(q *plan.Question) string {
+	if f.static[q.Subject] {
+		return "not measured: the static tier failed"
 	}
-	return tier
+	if tier := f.wrong[place{q.Subject, q.Case, q.Machine}]; tier != "" && q.Tier != tier && q.Tier != evidence.Correctness {
+		return fmt.Sprintf("not measured: the %s tier failed", tier)
+	}
+	return ""
 }
 
 func (j *judge) failures() failures {

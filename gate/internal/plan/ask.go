@@ -11,25 +11,30 @@ import (
 
 // An asker makes the questions of one subject. Equal needs are shared.
 type asker struct {
-	policy  *policy.Policy
-	options Options
-	subject *Subject
-	shared  map[sameNeed]*evidence.Need
-	keys    map[evidence.Key]*evidence.Key
-	out     []Question // room for what is asked
+	policy        *policy.Policy
+	options       Options
+	recent, young *evidence.Window // of calibrations, and of what the policy bounds
+	subject       *Subject
+	machine       string // by its key, "" for none
+	shared        map[sameNeed]*evidence.Need
+	keys          map[evidence.Key]*evidence.Key
 }
 
-// questions are those of one subject: what is settled, correctness, which no
-// policy leaves out, and every rule that names the kernel.
-func (a *asker) questions() []Question {
+// questions adds those of the subject on one machine: what is settled,
+// correctness, which no policy leaves out, and every rule that names the kernel.
+func (a *asker) questions(out []Question, machine string) []Question {
 	s := a.subject
+	a.machine = machine
+	clear(a.shared)
+	clear(a.keys)
 	if s.State == verdict.Gone {
-		return []Question{a.gone(Loss{Cause: GoneKernel, Declared: s.Retired})}
+		return append(out, a.gone(Loss{Cause: GoneKernel, Declared: s.Retired}))
 	}
 	if s.Head.Why != "" {
-		return []Question{a.settled("builds", NotBuilt)}
+		return append(out, a.settled("builds", NotBuilt))
 	}
-	out := append(append(a.out[:0], a.present()...), a.correctness()...)
+	first := len(out)
+	out = append(append(out, a.present()...), a.correctness()...)
 	for i := range a.policy.Rules {
 		r := &a.policy.Rules[i]
 		switch {
@@ -40,13 +45,16 @@ func (a *asker) questions() []Question {
 			out = a.rule(out, r)
 		}
 	}
-	if !slices.ContainsFunc(out, func(q Question) bool { return q.Kind != Settled && q.Kind != Condition }) {
+	judged := false
+	for i := first; i < len(out); i++ {
+		judged = judged || out[i].Kind != Settled && out[i].Kind != Condition
+	}
+	if !judged {
 		out = append(out, a.settled("builds", NotJudged))
 	}
-	for i := range out {
+	for i := first; i < len(out); i++ {
 		out[i].Waiver = a.waiver(out[i].ID)
 	}
-	a.out = out
 	return out
 }
 
@@ -296,21 +304,21 @@ func (a *asker) need(k evidence.Key, use evidence.Use, never string) *evidence.N
 		own := k // the parameter itself would be allocated at every call
 		n.Key, a.keys[k] = &own, &own
 	}
-	switch oldest := a.policy.MaxAge; {
-	case k.Tier == evidence.Static:
-	case k.Tier == evidence.Calibration:
-		n.Since, n.Until = a.options.Now.Add(-calibrationAge), a.options.Now
-	case oldest > 0 && k.Tier != evidence.Sessions: // a history is old by its nature
-		n.Since, n.Until = a.options.Now.Add(-oldest), a.options.Now
+	switch k.Tier {
+	case evidence.Static, evidence.Sessions: // a history is old by its nature
+	case evidence.Calibration:
+		n.Dated = a.recent
+	default:
+		n.Dated = a.young
 	}
 	return n
 }
 
 func (a *asker) address(side Side, c Case) evidence.Address {
-	return evidence.Address{Identity: side.Identity, Op: a.subject.Op, Case: c.Name, Harness: c.Harness}
+	return evidence.Address{Identity: side.Identity, Op: a.subject.Op, Case: c.Name, Harness: c.Harness, Machine: a.machine}
 }
 
-// sameNeed is what makes two needs one. Since and Until follow from the tier.
+// sameNeed is what makes two needs one. When a record is dated follows from the tier.
 type sameNeed struct {
 	*evidence.Key
 	use          evidence.Use

@@ -9,33 +9,38 @@ import (
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
-// Bind puts every question about a machine to the machines of the policy. All
-// figures of a kernel come from one machine of each name: the one of which most
-// is recorded. A machine is asked only for architectures that it can run; an
-// architecture that no machine can run keeps its questions, without a machine.
-func (p Plan) Bind(known []evidence.Machine, holds func(*evidence.Need) bool) (Plan, error) {
+// Bound asks every rule of every subject, and puts what it asks about a machine to
+// the machines of the policy. All figures of a kernel come from one machine of
+// each name: the one of which most is recorded. A machine is asked only for
+// architectures that it can run; an architecture that no machine can run keeps its
+// questions, without a machine.
+func Bound(p *policy.Policy, subjects []*Subject, o Options, known []evidence.Machine, holds func(*evidence.Need) bool) (Plan, error) {
+	names := Plan{Policy: p}
 	for _, m := range known {
-		if err := p.namedOnce(m); err != nil {
-			return p, err
+		if err := names.namedOnce(m); err != nil {
+			return names, err
 		}
 	}
-	out := p
-	out.Questions = make([]Question, 0, len(p.Questions)*len(p.machines()))
-	for _, mine := range p.bySubject() {
-		var places []place
-		for _, m := range p.machines() {
-			if at, runs := choose(mine, m, known, holds); runs {
-				places = append(places, place{m.Name, at})
-			}
+	return ask(p, subjects, o, func(a *asker, out []Question) []Question {
+		return a.spread(out, a.places(names.machines(), known, holds))
+	}), nil
+}
+
+// places are where the subject is asked about machines of the policy: those that
+// can run it, else all names, without a machine.
+func (a *asker) places(of []policy.Machine, known []evidence.Machine, holds func(*evidence.Need) bool) []place {
+	var places []place
+	for _, m := range of {
+		if at, runs := a.choose(m, known, holds); runs {
+			places = append(places, place{m.Name, at})
 		}
-		if len(places) == 0 {
-			for _, m := range p.machines() {
-				places = append(places, place{name: m.Name})
-			}
-		}
-		out.Questions = spread(out.Questions, mine, places)
 	}
-	return out, nil
+	if len(places) == 0 {
+		for _, m := range of {
+			places = append(places, place{name: m.Name})
+		}
+	}
+	return places
 }
 
 // anyMachine stands for a policy that names none.
@@ -92,9 +97,10 @@ func (p Plan) bySubject() [][]Question {
 // "" while no such machine is known.
 type place struct{ name, key string }
 
-// choose picks the known machine of a name that has most of what is asked.
-// Runs is false where machines of that name are known and none runs the code.
-func choose(mine []Question, of policy.Machine, known []evidence.Machine, holds func(*evidence.Need) bool) (key string, runs bool) {
+// choose picks the known machine of a name that has most of what is asked of the
+// subject. Runs is false where machines of that name are known and none runs the
+// code.
+func (a *asker) choose(of policy.Machine, known []evidence.Machine, holds func(*evidence.Need) bool) (key string, runs bool) {
 	var able []string
 	named := false
 	for _, m := range known {
@@ -102,7 +108,7 @@ func choose(mine []Question, of policy.Machine, known []evidence.Machine, holds 
 			continue
 		}
 		named = true
-		if m.Runs(mine[0].Subject.Arch) {
+		if m.Runs(a.subject.Arch) {
 			able = append(able, m.Key())
 		}
 	}
@@ -111,9 +117,9 @@ func choose(mine []Question, of policy.Machine, known []evidence.Machine, holds 
 	}
 	best := -1
 	for _, k := range able {
-		found, b := 0, bindingTo(k)
-		for _, n := range distinct(mine) {
-			if n.Asked() && holds(b.need(n)) {
+		found := 0
+		for _, n := range distinct(a.questions(nil, k)) {
+			if n.Asked() && holds(n) {
 				found++
 			}
 		}
@@ -138,32 +144,57 @@ func distinct(mine []Question) []*evidence.Need {
 	return out
 }
 
-// spread adds the questions of one subject, each rule asked on every place, all
+// spread adds the questions of the subject, each rule asked on every place, all
 // cases of one place together.
-func spread(out, mine []Question, places []place) []Question {
-	bound := make([]binding, len(places))
-	for i, at := range places {
-		bound[i] = bindingTo(at.key)
+func (a *asker) spread(out []Question, places []place) []Question {
+	first := len(out)
+	out = a.questions(out, places[0].key)
+	if len(places) > 1 {
+		return append(out[:first], a.interleaved(slices.Clone(out[first:]), places)...)
 	}
-	for from := 0; from < len(mine); {
+	for i := range out[first:] {
+		out[first+i].put(places[0])
+	}
+	return out
+}
+
+// interleaved are the questions of the subject on several places; those on the
+// first of them are there.
+func (a *asker) interleaved(here []Question, places []place) []Question {
+	all := [][]Question{here}
+	for _, at := range places[1:] {
+		all = append(all, a.questions(nil, at.key))
+	}
+	var out []Question
+	for from := 0; from < len(here); {
 		to := from + 1
-		if mine[from].Kind == Settled || mine[from].Tier == evidence.Static {
-			out = append(out, mine[from])
+		if !here[from].ofMachine() {
+			out = append(out, here[from])
 			from = to
 			continue
 		}
-		for to < len(mine) && mine[to].Rule == mine[from].Rule && mine[to].Kind == mine[from].Kind {
+		for to < len(here) && here[to].Rule == here[from].Rule && here[to].Kind == here[from].Kind {
 			to++
 		}
 		for i, at := range places {
-			for _, q := range mine[from:to] {
-				q.Machine = at.name
-				out = append(out, q.on(bound[i]))
+			for _, q := range all[i][from:to] {
+				q.put(at)
+				out = append(out, q)
 			}
 		}
 		from = to
 	}
 	return out
+}
+
+// ofMachine reports whether the question is about a machine.
+func (q *Question) ofMachine() bool { return q.Kind != Settled && q.Tier != evidence.Static }
+
+// put names the place that the question was asked on.
+func (q *Question) put(at place) {
+	if q.ofMachine() {
+		q.Machine, q.On = at.name, at.key
+	}
 }
 
 // A binding puts needs to one machine. Equal needs, and equal keys, stay shared.
@@ -207,7 +238,7 @@ func (q Question) on(b binding) Question {
 
 // measurable reports whether a machine may measure for a question.
 func (p Plan) measurable(q *Question, m evidence.Machine) bool {
-	return q.Kind != Settled && q.Tier != evidence.Static && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Arch)
+	return q.ofMachine() && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Arch)
 }
 
 // Wants reports whether something is open that the machine may measure.

@@ -54,15 +54,11 @@ func TestBindChoosesMachines(t *testing.T) {
 		{"none that is known", []string{"h200"}, nil, "", "op/k h200@?, op/old h200@?, op/next h200@?"},
 	} {
 		holds := func(n *evidence.Need) bool { return c.holds != "" && strings.HasPrefix(n.At.Machine, c.holds) }
-		p := Make(policyOf(t, false, c.machines, rules...), []*Subject{k, old, next}, Options{Now: now})
-		got, err := p.Bind(c.known, holds)
+		got, err := Bound(policyOf(t, false, c.machines, rules...), []*Subject{k, old, next}, Options{Now: now}, c.known, holds)
 		if err != nil || places(got) != c.want {
 			t.Errorf("%s: got  %s, %v\nwant %s", c.name, places(got), err, c.want)
 		}
 		wellFormed(t, got)
-		if places(p) != places(Make(p.Policy, p.Subjects, Options{Now: now})) {
-			t.Errorf("%s: the plan that was bound is changed", c.name)
-		}
 		for _, q := range got.Questions {
 			if (q.Kind == Settled || q.Tier == evidence.Static) && (q.On != "" || q.Machine != "") {
 				t.Errorf("%s: %s is about a machine", c.name, q)
@@ -74,8 +70,8 @@ func TestBindChoosesMachines(t *testing.T) {
 // TestBindCountsWhatIsAskedFor: what is only shown, and what stands in, does not
 // choose the machine; nor does a machine win by one record of two.
 func TestBindCountsWhatIsAskedFor(t *testing.T) {
-	p := Make(policyOf(t, false, nil, "{id: waves, metric: ncu.waves, max_regression: 1}", "{id: latency, metric: latency.typical, max_regression: 2%}"),
-		[]*Subject{subject("op/k", verdict.Changed, "small")}, Options{Now: now})
+	p := policyOf(t, false, nil, "{id: waves, metric: ncu.waves, max_regression: 1}", "{id: latency, metric: latency.typical, max_regression: 2%}")
+	subjects := []*Subject{subject("op/k", verdict.Changed, "small")}
 	for name, c := range map[string]struct {
 		h100, h200 func(*evidence.Need) bool
 		want       string
@@ -92,7 +88,7 @@ func TestBindCountsWhatIsAskedFor(t *testing.T) {
 			func(n *evidence.Need) bool { return n.Tier == evidence.Profile },
 			func(n *evidence.Need) bool { return n.Tier == evidence.Profile }, "op/k @h100"},
 	} {
-		got, err := p.Bind([]evidence.Machine{h100, h200}, func(n *evidence.Need) bool {
+		got, err := Bound(p, subjects, Options{Now: now}, []evidence.Machine{h100, h200}, func(n *evidence.Need) bool {
 			if n.At.Machine == h100.Key() {
 				return c.h100(n)
 			}
@@ -107,9 +103,9 @@ func TestBindCountsWhatIsAskedFor(t *testing.T) {
 // TestOneMachineUnderTwoNamesIsAnError: its evidence would be judged twice.
 func TestOneMachineUnderTwoNamesIsAnError(t *testing.T) {
 	for _, names := range [][]string{{"h200", h200.Key()}, {h200.Key(), "a100", "H200"}} {
-		p := Make(policyOf(t, false, names, rules...), []*Subject{subject("op/k", verdict.Changed, "small")}, Options{})
-		_, err := p.Bind([]evidence.Machine{a100, h200}, nothing)
-		unknown, err3 := p.Bind([]evidence.Machine{a100}, nothing)
+		p, subjects := policyOf(t, false, names, rules...), []*Subject{subject("op/k", verdict.Changed, "small")}
+		_, err := Bound(p, subjects, Options{}, []evidence.Machine{a100, h200}, nothing)
+		unknown, err3 := Bound(p, subjects, Options{}, []evidence.Machine{a100}, nothing)
 		_, err2 := unknown.Move(h200, &evidence.Ledger{})
 		for _, err := range []error{err, err2} {
 			var bad *yamlfile.Error

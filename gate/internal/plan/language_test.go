@@ -132,7 +132,7 @@ func TestOldEvidenceIsNotUsed(t *testing.T) {
 	for _, q := range bound(t, p, Options{}, nil, subject("op/k", verdict.Changed, "small")).Questions {
 		for _, n := range q.Needs {
 			aged := n.Tier != evidence.Static && n.Tier != evidence.Sessions && n.Tier != evidence.Calibration
-			if aged && (!n.Since.Equal(now.Add(-48*time.Hour)) || !n.Until.Equal(now)) || n.Tier == evidence.Static && !n.Since.IsZero() {
+			if aged && (n.Dated == nil || *n.Dated != evidence.Window{From: now.Add(-48 * time.Hour), Until: now}) || n.Tier == evidence.Static && n.Dated != nil {
 				t.Errorf("%s: %+v", q, n)
 			}
 		}

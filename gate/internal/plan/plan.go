@@ -212,19 +212,25 @@ func (o Options) asks(t evidence.Tier) bool { return len(o.Tiers) == 0 || slices
 const calibrationAge = 30 * 24 * time.Hour
 
 // Make asks every rule of every subject. Questions about a machine are not
-// bound to one yet.
+// bound to one.
 func Make(p *policy.Policy, subjects []*Subject, o Options) Plan {
+	return ask(p, subjects, o, func(a *asker, out []Question) []Question { return a.questions(out, "") })
+}
+
+// ask makes a plan of what is asked of each subject.
+func ask(p *policy.Policy, subjects []*Subject, o Options, of func(*asker, []Question) []Question) Plan {
+	a := &asker{policy: p, options: o, shared: map[sameNeed]*evidence.Need{}, keys: map[evidence.Key]*evidence.Key{},
+		recent: &evidence.Window{From: o.Now.Add(-calibrationAge), Until: o.Now}}
+	if p.MaxAge > 0 {
+		a.young = &evidence.Window{From: o.Now.Add(-p.MaxAge), Until: o.Now}
+	}
 	out := Plan{Policy: p, Subjects: subjects, Options: o}
-	a := asker{policy: p, options: o, shared: map[sameNeed]*evidence.Need{}, keys: map[evidence.Key]*evidence.Key{}}
-	for _, s := range subjects {
+	for i, s := range subjects {
 		a.subject = s
-		clear(a.shared)
-		clear(a.keys)
-		asked := a.questions()
-		if out.Questions == nil { // most kernels are asked as much as the first
-			out.Questions = make([]Question, 0, len(asked)*len(subjects))
+		out.Questions = of(a, out.Questions)
+		if i == 0 { // most kernels are asked as much as the first
+			out.Questions = slices.Grow(out.Questions, len(out.Questions)*(len(subjects)-1))
 		}
-		out.Questions = append(out.Questions, asked...)
 	}
 	return out
 }

@@ -84,7 +84,7 @@ func nothing(*evidence.Need) bool { return false }
 func bound(t testing.TB, p *policy.Policy, o Options, known []evidence.Machine, subjects ...*Subject) Plan {
 	t.Helper()
 	o.Now = now
-	out, err := Make(p, subjects, o).Bind(known, nothing)
+	out, err := Bound(p, subjects, o, known, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

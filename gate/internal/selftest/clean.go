@@ -90,7 +90,7 @@ func (b *bench) ask() error {
 		machines = append(machines, machine("NVIDIA GPU", b.subject.Arch))
 	}
 	var err error
-	b.plan, err = plan.Make(b.policy, []*plan.Subject{b.subject}, b.options).Bind(machines, func(*evidence.Need) bool { return true })
+	b.plan, err = plan.Bound(b.policy, []*plan.Subject{b.subject}, b.options, machines, func(*evidence.Need) bool { return true })
 	return err
 }
 
