@@ -10,7 +10,7 @@ import (
 
 // fewestWays is how many ways to fail open are known. A way that is found is
 // added; none is taken away.
-const fewestWays = 59
+const fewestWays = 60
 
 // TestEveryWayToFailOpenHasAScript holds gate/docs/fail-open.md to the scripts and
 // tests that it names: each exists, ends with the status, and looks for the text.

@@ -71,19 +71,30 @@ func (r *run) recordsOf(selector string, a store.Audit) ([]store.Found, error) {
 	return out, nil
 }
 
-// storedTiers are those that a store holds records of.
-var storedTiers = append(slices.Clone(evidence.Order), evidence.Calibration, evidence.Sessions)
+// storedTiers are those that a store holds records of, and kinds of records in them.
+var storedTiers = kinds()
+
+func kinds() []string {
+	var out []string
+	for _, t := range append(slices.Clone(evidence.Order), evidence.Calibration, evidence.Sessions) {
+		out = append(out, string(t))
+	}
+	for _, tool := range evidence.Sanitizers {
+		out = append(out, evidence.Key{Tier: evidence.Sanitizer, Tool: tool}.Name())
+	}
+	return out
+}
 
 // selected reads KERNEL:CASE:TIER, of which the case and the tier may be missing
 // or empty.
 func selected(text string) (func(*evidence.Record) bool, error) {
 	parts := append(strings.Split(text, ":"), "", "")
-	if len(parts) > 5 || parts[0] == "" || parts[2] != "" && !slices.Contains(storedTiers, evidence.Tier(parts[2])) {
-		return nil, exit.Usagef("KERNEL, KERNEL:CASE or KERNEL:CASE:TIER, and a tier is one of "+evidence.Names(storedTiers, ", ")+"; or the file of a record",
+	if len(parts) > 5 || parts[0] == "" || parts[2] != "" && !slices.Contains(storedTiers, parts[2]) {
+		return nil, exit.Usagef("KERNEL, KERNEL:CASE or KERNEL:CASE:TIER, and a tier is one of "+strings.Join(storedTiers, ", ")+"; or the file of a record",
 			"%q names no record", text)
 	}
 	is := func(want, got string) bool { return want == "" || want == got }
 	return func(r *evidence.Record) bool {
-		return r.Provenance.Kernel == parts[0] && is(parts[1], r.Address.Case) && is(parts[2], string(r.Tier))
+		return r.Provenance.Kernel == parts[0] && is(parts[1], r.Address.Case) && (is(parts[2], string(r.Tier)) || parts[2] == r.Key().Name())
 	}, nil
 }

@@ -45,7 +45,7 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 	case evidence.Profile:
 		return auditProfile(r, raw["ncu.csv"])
 	case evidence.Sanitizer:
-		return auditSanitizer(r, raw)
+		return auditSanitizer(r, raw[r.Tool+".txt"])
 	case evidence.Calibration:
 		return auditCalibration(r, raw["harness.jsonl"])
 	case evidence.Sessions:
@@ -65,7 +65,7 @@ var parts = map[evidence.Tier]struct{ raw, sections []string }{
 	evidence.Static:      {nil, nil},
 	evidence.Correctness: {[]string{"harness.jsonl"}, []string{"checks"}},
 	evidence.Profile:     {[]string{"ncu.csv"}, []string{"launches"}},
-	evidence.Sanitizer:   {[]string{"initcheck.txt", "memcheck.txt", "racecheck.txt", "synccheck.txt"}, nil},
+	evidence.Sanitizer:   {nil, nil}, // what its tool printed
 	evidence.Latency:     {[]string{"harness.jsonl"}, []string{"samples"}},
 	evidence.Calibration: {[]string{"harness.jsonl"}, []string{"aa", "samples"}},
 	evidence.Sessions:    {nil, []string{"sessions"}},
@@ -97,6 +97,9 @@ func wellFormed(r *evidence.Record, raw []string) error {
 	}
 	if r.Failure != nil {
 		return errors.New("it holds a failure, and failures are never recorded")
+	}
+	if r.Tool != "" {
+		want.raw = []string{r.Tool + ".txt"}
 	}
 	if r.Base != nil {
 		want.raw, want.sections = pairRaw, []string{"experiment"}

@@ -375,7 +375,7 @@ func (c *Bench) pairOf(t plan.Task) pair {
 // is built for several.
 func (c *Bench) unitOf(t plan.Task, at evidence.Address, reference string) unit {
 	k := c.made.Kernel(t.Subject.Name)
-	u := unit{kernel: k.Name, pdl: k.PDL, op: k.Op, artifact: c.made.Artifact(at.Identity), address: at}
+	u := unit{kernel: k.Name, tool: t.Tool, pdl: k.PDL, op: k.Op, artifact: c.made.Artifact(at.Identity), address: at}
 	u.on = k.Cases[slices.IndexFunc(k.Cases, func(x manifest.Case) bool { return x.Name == at.Case })]
 	switch {
 	case reference != "":

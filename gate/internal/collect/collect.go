@@ -28,6 +28,7 @@ import (
 type unit struct {
 	kernel   string
 	role     string
+	tool     string // of compute-sanitizer, where one watches it
 	op       *manifest.Op
 	on       manifest.Case
 	artifact *build.Artifact
@@ -68,7 +69,7 @@ func (c *Bench) say(format string, args ...any) {
 }
 
 func (c *Bench) record(tier evidence.Tier, u unit) *evidence.Record {
-	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Address: u.address,
+	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Tool: u.tool, Address: u.address,
 		Provenance: evidence.Provenance{Recorded: c.now().UTC().Format(time.RFC3339), Kernel: u.kernel,
 			Commit: c.commit, Compiler: u.artifact.Compiler, Machine: c.Machine, Card: evidence.CardOf(c.device.UUID)}}
 }

@@ -19,36 +19,29 @@ import (
 // hundreds of times slower.
 const sanitizerLimit = 10 * time.Minute
 
-// sanitizers are the tools of compute-sanitizer. Each has a process of its own,
-// since only one of them can watch a kernel.
-var sanitizers = []string{"memcheck", "racecheck", "initcheck", "synccheck"}
-
-// sanitizeUnit runs one call of one unit under every tool of compute-sanitizer.
+// sanitizeUnit runs one call of one unit under its tool of compute-sanitizer.
 func (c *Bench) sanitizeUnit(ctx context.Context, u unit) (*evidence.Record, error) {
 	if c.sanitizer == "" {
 		return c.failed(evidence.Sanitizer, u, &evidence.Failure{Kind: evidence.Tool, Message: c.sanitizerWhy}), nil
 	}
-	r, raw := c.record(evidence.Sanitizer, u), map[string][]byte{}
-	r.Provenance.Profiler, r.Metrics = c.sanitizerVersion, evidence.Metrics{}
-	for _, tool := range sanitizers {
-		c.say("searching %s with %s on %s", u.kernel, tool, u.on.Name)
-		log, s, end, err := c.watch(ctx, watcher{c.sanitizer, sanitizerLimit, sanitizerArgs(tool)}, u)
-		if err != nil {
-			return nil, fmt.Errorf("searching %s: %w", u.kernel, err)
-		}
-		log = []byte(printable.Text(string(log)))
-		v, f := searched(tool, log, s, end)
-		if f != nil {
-			r = c.failed(evidence.Sanitizer, u, f)
-			if unsettles(f) {
-				return r, c.probe(ctx)
-			}
-			return r, nil
-		}
-		r.Provenance.Protocol = s.config.Protocol
-		r.Metrics["sanitizer."+tool], raw[tool+".txt"] = v, log
+	c.say("searching %s with %s on %s", u.kernel, u.tool, u.on.Name)
+	log, s, end, err := c.watch(ctx, watcher{c.sanitizer, sanitizerLimit, sanitizerArgs(u.tool)}, u)
+	if err != nil {
+		return nil, fmt.Errorf("searching %s: %w", u.kernel, err)
 	}
-	return r, c.keep(r, "", raw)
+	log = []byte(printable.Text(string(log)))
+	v, f := searched(u.tool, log, s, end)
+	if f != nil {
+		r := c.failed(evidence.Sanitizer, u, f)
+		if unsettles(f) {
+			return r, c.probe(ctx)
+		}
+		return r, nil
+	}
+	r := c.record(evidence.Sanitizer, u)
+	r.Provenance.Profiler, r.Provenance.Protocol = c.sanitizerVersion, s.config.Protocol
+	r.Metrics = evidence.Metrics{"sanitizer." + u.tool: v}
+	return r, c.keep(r, "", map[string][]byte{u.tool + ".txt": log})
 }
 
 // sanitizerArgs are the options of one tool. What the harness reports as a failed
@@ -122,15 +115,11 @@ func findings(tool string, log []byte) (evidence.Value, error) {
 	return v, nil
 }
 
-// auditSanitizer counts again what the tools printed.
-func auditSanitizer(r *evidence.Record, raw map[string][]byte) error {
-	want := evidence.Metrics{}
-	for _, tool := range sanitizers {
-		v, err := findings(tool, raw[tool+".txt"])
-		if err != nil {
-			return fmt.Errorf("its output of %s: %w", tool, err)
-		}
-		want["sanitizer."+tool] = v
+// auditSanitizer counts again what the tool printed.
+func auditSanitizer(r *evidence.Record, log []byte) error {
+	v, err := findings(r.Tool, log)
+	if err != nil {
+		return fmt.Errorf("its output of %s: %w", r.Tool, err)
 	}
-	return sameFigures(r.Metrics, want)
+	return sameFigures(r.Metrics, evidence.Metrics{"sanitizer." + r.Tool: v})
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/strictjson"
@@ -105,6 +106,9 @@ const maxDuration = 1e12
 func (r *Record) validate() error {
 	if !r.Address.Known() {
 		return errors.New("the record has no code id or no host id")
+	}
+	if r.Tier == Sanitizer && !slices.Contains(Sanitizers, r.Tool) || r.Tier != Sanitizer && r.Tool != "" {
+		return fmt.Errorf("a record of the tier %q cannot be of the tool %q", r.Tier, r.Tool)
 	}
 	if r.Base != nil && !r.Base.Known() {
 		return errors.New("the other arm of the record has no code id or no host id")

@@ -36,6 +36,10 @@ const (
 // Order is that in which tiers are collected, those of a verdict alone.
 var Order = []Tier{Static, Correctness, Sanitizer, Profile, Latency}
 
+// Sanitizers are the tools of compute-sanitizer. Only one of them can watch a
+// process, so each has records of its own.
+var Sanitizers = []string{"memcheck", "racecheck", "initcheck", "synccheck"}
+
 // Names are those of tiers, in one text.
 func Names(tiers []Tier, between string) string {
 	var names []string
@@ -119,6 +123,7 @@ func (m Metrics) Get(name string) Value {
 type Record struct {
 	Schema  string   `json:"schema"`
 	Tier    Tier     `json:"tier"`
+	Tool    string   `json:"tool,omitempty"` // of the sanitizer: one of Sanitizers
 	Address Address  `json:"address"`
 	Base    *Address `json:"base,omitempty"` // the other arm of a latency experiment
 

@@ -19,7 +19,7 @@ func whole() *Record {
 		After: DeviceState{Throttle: []string{}}}
 	address := Address{Identity: Identity{Code: strings.Repeat("ab", 32), Host: strings.Repeat("cd", 32)}, Op: "sum", Case: "small",
 		Harness: strings.Repeat("ef", 32), Machine: h200.Key()}
-	return &Record{Schema: Schema, Tier: Latency, Address: address, Base: &address,
+	return &Record{Schema: Schema, Tier: Sanitizer, Tool: "racecheck", Address: address, Base: &address,
 		Continues: strings.Repeat("01", 32), Open: &Open{Plan: "10 processes", States: []CacheState{Warm}, Processes: 3},
 		Provenance: Provenance{Recorded: "2026-11-20T10:00:00Z", Kernel: "sum/<one> & two", Commit: "0123", Compiler: "13.0.88",
 			Profiler: "ncu 2025.3.1", Protocol: "gate-harness/1", Machine: h200},
@@ -137,6 +137,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"time of 0", change("101.25", "0"), "a batch time of 0 ns is not a time"},
 		{"time below 0", change("101.25", "-1"), "a batch time of -1 ns is not a time"},
 		{"time of an hour", change("101.25", "3.6e12"), "a batch time of 3.6e+12 ns is not a time"},
+		{"no tool", change(`"tool": "racecheck"`, `"tool": ""`), `a record of the tier "sanitizer" cannot be of the tool ""`},
+		{"another tool", change(`"racecheck"`, `"ncu"`), `a record of the tier "sanitizer" cannot be of the tool "ncu"`},
+		{"a tool that is a path", change(`"racecheck"`, `"../racecheck"`), `a record of the tier "sanitizer" cannot be of the tool "../racecheck"`},
+		{"a tool of another tier", change(`"sanitizer"`, `"profile"`), `a record of the tier "profile" cannot be of the tool "racecheck"`},
 		{"no code id", change(strings.Repeat("ab", 32), ""), "the record has no code id or no host id"},
 		{"no host id", change(strings.Repeat("cd", 32), ""), "the record has no code id or no host id"},
 		{"too large", text + strings.Repeat(" ", MaxRecord), "the JSON is larger than 8388608 bytes"},

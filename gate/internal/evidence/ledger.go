@@ -8,16 +8,26 @@ import (
 	"time"
 )
 
-// A Key names one record: a tier at an address. Base is the address of the
-// other arm of a latency experiment, and zero for every other record.
+// A Key names one record: a tier at an address. Tool is one of Sanitizers in that
+// tier, and "" in every other. Base is the address of the other arm of a latency
+// experiment, and zero for every other record.
 type Key struct {
 	Tier     Tier
+	Tool     string
 	At, Base Address
+}
+
+// Name is that of the kind of record: its tier, and of the sanitizer the tool.
+func (k Key) Name() string {
+	if k.Tool == "" {
+		return string(k.Tier)
+	}
+	return string(k.Tier) + "-" + k.Tool
 }
 
 // Key is the name under which the record is kept.
 func (r *Record) Key() Key {
-	k := Key{Tier: r.Tier, At: r.Address}
+	k := Key{Tier: r.Tier, Tool: r.Tool, At: r.Address}
 	if r.Base != nil {
 		k.Base = *r.Base
 	}

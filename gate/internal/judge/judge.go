@@ -219,7 +219,7 @@ func notRecorded(q *plan.Question, n *evidence.Need) string {
 	case n.Compares():
 		return "head and base were never timed against each other on " + n.At.Machine
 	}
-	return fmt.Sprintf("no %s evidence of this code is recorded on %s", n.Tier, n.At.Machine)
+	return fmt.Sprintf("no %s evidence of this code is recorded on %s", n.Name(), n.At.Machine)
 }
 
 func (j *judge) accepts(q *plan.Question) string {

@@ -59,6 +59,14 @@ func (m Metric) Exactness() string {
 // Time reports whether the metric is the time of a call.
 func (m Metric) Time() bool { return m.Tier == evidence.Latency }
 
+// Tool is the tool of compute-sanitizer that counts the metric, "" for any other.
+func (m Metric) Tool() string {
+	if m.Tier != evidence.Sanitizer {
+		return ""
+	}
+	return strings.TrimPrefix(m.Name, "sanitizer.")
+}
+
 var own = slices.Concat([]Metric{
 	{Name: "ptxas.registers", Unit: "registers/thread", Tier: evidence.Static, Doc: "Registers a thread uses, as ptxas prints them; the largest over the kernel's entries."},
 	{Name: "ptxas.registers_allocated", Unit: "registers/thread", Tier: evidence.Static, Doc: "Registers a thread is given, rounded up to the unit in which the chip allocates them."},

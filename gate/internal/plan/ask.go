@@ -276,6 +276,9 @@ func (a *asker) ratio(r *policy.Rule, c Case, reference string) Question {
 // figure is the need of the record that holds a rule's metric. A record that
 // lacks what one rule names is still complete for another.
 func (a *asker) figure(r *policy.Rule, side Side, c Case, use evidence.Use) *evidence.Need {
+	if tool := r.Metric.Tool(); tool != "" {
+		return a.need(evidence.Key{Tier: r.Metric.Tier, Tool: tool, At: a.address(side, c)}, use, side.Why)
+	}
 	n := a.record(r.Metric.Tier, side, c, use)
 	if r.Metric.Tier == evidence.Profile {
 		n.Holds = r.Metric.Name

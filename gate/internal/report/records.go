@@ -108,7 +108,7 @@ func empty(s string) bool { return s == "" }
 
 // title names a record as a selector does.
 func title(r *evidence.Record) string {
-	return fmt.Sprintf("%s:%s:%s", r.Provenance.Kernel, r.Address.Case, r.Tier)
+	return fmt.Sprintf("%s:%s:%s", r.Provenance.Kernel, r.Address.Case, r.Key().Name())
 }
 
 func against(r *evidence.Record) string {

@@ -144,7 +144,7 @@ func (b *bench) record(n *evidence.Need, known recorded) *evidence.Record {
 	if old := known[of]; old != nil {
 		r = clone(old)
 	}
-	r.Schema, r.Tier, r.Address, r.Base = evidence.Schema, n.Tier, n.At, nil
+	r.Schema, r.Tier, r.Tool, r.Address, r.Base = evidence.Schema, n.Tier, n.Tool, n.At, nil
 	r.Provenance.Recorded, r.Provenance.Card = b.options.Now.UTC().Format(time.RFC3339), "card"
 	if n.Compares() {
 		r.Base = &n.Base

@@ -50,7 +50,7 @@ func place(k evidence.Key) (string, error) {
 	if len(a.Harness) < 8 || !a.Known() || a.Op == "" || a.Case == "" {
 		return "", errors.New("the address is not complete")
 	}
-	name := string(k.Tier)
+	name := k.Name()
 	if k.Compares() {
 		name += "-vs-" + k.Base.Identity.Short()
 	}
@@ -228,7 +228,7 @@ var (
 	machineName = regexp.MustCompile(`^[a-z0-9-]+-[0-9a-f]{8}$`)
 	codeName    = regexp.MustCompile(`^(?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}$`)
 	caseName    = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+-[0-9a-f]{8}|sm_[0-9]+[af]?)$`)
-	recordName  = regexp.MustCompile(`^(?:` + measured + `|static|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
+	recordName  = regexp.MustCompile(`^(?:` + measured + `|sanitizer-(?:` + strings.Join(evidence.Sanitizers, "|") + `)|static|sessions)(?:-vs-((?:v[0-9]+)?[0-9a-f]{1,12}-(?:v[0-9]+)?[0-9a-f]{1,12}))?\.json$`)
 	rawName     = regexp.MustCompile(`^(` + measured + `)\.([0-9a-f]{8})\.([A-Za-z0-9_.-]+)\.gz$`)
 	tempName    = regexp.MustCompile(`^\.tmp-[0-9]+$`)
 )
