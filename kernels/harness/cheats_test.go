@@ -197,6 +197,48 @@ func TestSkippedTwice(t *testing.T) {
 	}
 }
 
+// TestResultsOfAReference: a reference says where its results lie, which are judged as
+// outputs are. No other kernel may, and what is no place for a result is refused.
+func TestResultsOfAReference(t *testing.T) {
+	s := buildStandIn(t)
+	for _, test := range []struct {
+		result, flag string
+		reason, says string // of the checks, and of the error; none where it is right
+	}{
+		{"right", "--reference", "", ""},
+		{"stale", "--reference", "256 of 256 elements were not written", ""},
+		{"shared", "--reference", "", "for output 0 lies where the result of another set still lies"},
+		{"null", "--reference", "", "for output 0 is null"},
+		{"host", "--reference", "", "for output 0 is not in the device's memory"},
+		{"input", "--reference", "", "for output 0 is in the tensors of the harness, and not this output"},
+		{"right", "--pdl", "", "k exports gate_result, as only a reference may"},
+	} {
+		kernel := filepath.Join(t.TempDir(), "kernel.so")
+		s.compile(t, kernel, "-shared", "-fPIC", "-fno-gnu-unique", `-DRESULT="`+test.result+`"`, "-x", "c++", "testdata/allocates.cu", "-L"+s.dir, "-lcudart")
+		for _, mode := range []string{"check", "time"} {
+			args := append(rowsArgs(mode, s.op, kernel, "small=R:128,C:256"), test.flag, "k")
+			if mode == "time" {
+				args = append(args, "--batches", "4", "--batch-us", "100", "--warmup-ms", "0")
+			}
+			records, code := run(t, s.program, args...)
+			checkFrame(t, records, code)
+			kind, failure := errorKind(records)
+			message, _ := failure["message"].(string)
+			wantKind := map[bool]string{true: "symbol"}[test.says != ""]
+			if mode == "time" && test.reason != "" {
+				wantKind = "output_changed"
+			}
+			if kind != wantKind || !strings.Contains(message, test.says) {
+				t.Errorf("%s, %s %s: error %v, want %q", test.result, mode, test.flag, failure, test.says)
+			}
+			passed, reasons := verdicts(records)
+			if mode == "check" && ((passed > 0) != (test.reason+test.says == "") || (len(reasons) > 0) != (test.reason != "") || test.reason != "" && !contains(reasons, test.reason)) {
+				t.Errorf("%s: %d passed, reasons %q, want %q", test.result, passed, reasons, test.reason)
+			}
+		}
+	}
+}
+
 // rowsArgs are the arguments for one kernel of the op rows, named k.
 func rowsArgs(mode, op, kernel, shape string) []string {
 	return []string{mode, "--op", op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", shape, "--kernel", "k=" + kernel,

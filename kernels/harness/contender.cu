@@ -29,7 +29,7 @@ struct CallFrame {
 
 // Calls into the kernel's library; what it throws becomes a Failure.
 template <class F>
-int guarded(const std::string& id, const char* function, F call) {
+auto guarded(const std::string& id, const char* function, F call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception& e) {
@@ -44,6 +44,9 @@ int guarded(const std::string& id, const char* function, F call) {
 void Contender::load() {
   if (run_ != nullptr) return;
   void* library = open_library(path_);
+  result_ = optional_symbol<decltype(result_)>(library, "gate_result");
+  if (result_ != nullptr && !reference_)
+    throw Failure("symbol", id_ + " exports gate_result, as only a reference may: a kernel that is judged writes into the call's outputs");
   run_ = required_symbol<decltype(run_)>(library, path_, "gate_run");
   prepare_ = optional_symbol<decltype(prepare_)>(library, "gate_prepare");
 }
@@ -68,4 +71,9 @@ int Contender::enqueue(const Problem& problem, const CallMemory& memory, int set
 
 void Contender::run(const Problem& problem, const CallMemory& memory, int set, cudaStream_t stream) const {
   raise(enqueue(problem, memory, set, stream), "gate_run", problem);
+}
+
+unsigned char* Contender::result(const Problem& problem, const CallMemory& memory, int set, int output) const {
+  const CallFrame frame(problem, memory, set);
+  return static_cast<unsigned char*>(guarded(id_, "gate_result", [&] { return result_(&frame.call, output); }));
 }

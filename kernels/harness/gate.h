@@ -50,6 +50,14 @@ int gate_run(const gate_call* call, struct CUstream_st* stream);
  * capture: the place for cudaFuncSetAttribute. Returns as gate_run. */
 int gate_prepare(const gate_call* call);
 
+/* Optional, and of a reference alone (a library that is compared with and never
+ * judged): device memory where output number `output` of the call that gate_run
+ * enqueued last will lie, for a library that allocates its results. It is asked for
+ * each output after each captured call, and is call->outputs[output] where the call
+ * writes there. The memory belongs to the kernel, and stays as it is until the next
+ * call with the same outputs is enqueued or gate_prepare is called. */
+void* gate_result(const gate_call* call, int32_t output);
+
 /* ---- What an op exports -------------------------------------------------- */
 
 /* Element types that the harness converts to double by itself. An op with

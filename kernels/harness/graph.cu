@@ -63,9 +63,10 @@ struct Signature {
 }  // namespace
 
 CallGraph::CallGraph(const Contender& contender, const Problem& problem, const CallMemory& memory, Shape shape, const Stream& stream)
-    : shape_(std::move(shape)) {
+    : shape_(std::move(shape)), results_(problem), on_(static_cast<size_t>(shape_.calls), true) {
   try {
     capture(contender, problem, memory, stream);
+    results_.finish(contender, memory, shape_.sets);
     read_chain();
     hold_to_one_sequence();
     must(cudaGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
@@ -91,8 +92,10 @@ void CallGraph::capture(const Contender& contender, const Problem& problem, cons
   must(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "beginning a capture");
   try {
     if (shape_.own) shape_.own();
-    for (int i = 0; i < shape_.calls && result == 0; ++i)
+    for (int i = 0; i < shape_.calls && result == 0; ++i) {
       result = contender.enqueue(problem, memory, i % shape_.sets, stream.get());
+      if (result == 0) results_.add(contender, memory, i % shape_.sets);
+    }
   } catch (const Failure& failure) {
     thrown = failure;
   }
@@ -152,8 +155,13 @@ void CallGraph::hold_to_one_sequence() {
 
 void CallGraph::enable(const std::function<bool(int)>& on) {
   const size_t width = chain_.size() / static_cast<size_t>(shape_.calls);
-  for (size_t i = 0; i < chain_.size(); ++i)
-    must(cudaGraphNodeSetEnabled(executable_, chain_[i], on(static_cast<int>(i / width)) ? 1 : 0), "switching a call on or off");
+  for (size_t call = 0; call < on_.size(); ++call) {
+    const bool wanted = on(static_cast<int>(call));
+    if (on_[call] == wanted) continue;
+    for (size_t i = call * width; i < (call + 1) * width; ++i)
+      must(cudaGraphNodeSetEnabled(executable_, chain_[i], wanted ? 1 : 0), "switching a call on or off");
+    on_[call] = wanted;
+  }
 }
 
 void CUDART_CB Stopwatch::hold(void* self) {

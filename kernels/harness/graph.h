@@ -10,6 +10,7 @@
 
 #include "contender.h"
 #include "device.h"
+#include "results.h"
 
 // A CallGraph holds `calls` calls of one kernel, captured from a stream: call i
 // works on set i mod sets. It is one chain of kernel, memset and memcpy nodes, the
@@ -38,6 +39,9 @@ class CallGraph {
   // others off.
   void enable(const std::function<bool(int)>& on);
 
+  // Where the calls leave what they do not write into their outputs.
+  const Results& results() const { return results_; }
+
  private:
   void capture(const Contender& contender, const Problem& problem, const CallMemory& memory, const Stream& stream);
   void release();
@@ -49,6 +53,8 @@ class CallGraph {
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> chain_;  // in order, without the harness's own
   int kernel_nodes_ = 0;
+  Results results_;
+  std::vector<bool> on_;  // of each call
 };
 
 // A Reading is how long one replay took, by the device's events and by the host's

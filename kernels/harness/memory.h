@@ -25,6 +25,8 @@ class CallMemory {
   const std::vector<unsigned char*>& inputs(int set) const { return inputs_[static_cast<size_t>(set)]; }
   const std::vector<unsigned char*>& outputs(int set) const { return outputs_[static_cast<size_t>(set)]; }
   unsigned char* workspace() const { return static_cast<unsigned char*>(workspace_.get()); }
+  // touches is true where those bytes and this memory overlap.
+  bool touches(const unsigned char* at, size_t bytes) const { return at < base() + size_ && base() < at + bytes; }
 
   // All of these enqueue work and do not wait.
   void clear();                                     // to zeros

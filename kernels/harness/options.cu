@@ -139,6 +139,7 @@ bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, c
   if (flag == "--exact") return o.exact.push_back(value), true;
   if (flag == "--inout") return o.inout.push_back(value), true;
   if (flag == "--pdl") return o.pdl.push_back(value), true;
+  if (flag == "--reference") return o.references.push_back(value), true;
   if (flag == "--calls") return parse_calls(o, value), true;
   if (flag == "--alignment") return o.alignment = number<size_t>(flag, value, 1, 256), true;
   if (flag == "--workspace") return o.workspace_bytes = number<size_t>(flag, value, 0, size_t{1} << 36), true;
@@ -167,7 +168,7 @@ Options parse(const std::vector<std::string>& args) {
   if (args.empty()) usage("want device, prepare, check, time or profile");
   Options o;
   o.mode = parse_mode(args[0]);
-  const std::set<std::string> repeatable = {"--case", "--kernel", "--run", "--exact", "--inout", "--pdl", "--calls"};
+  const std::set<std::string> repeatable = {"--case", "--kernel", "--run", "--exact", "--inout", "--pdl", "--reference", "--calls"};
   std::set<std::string> seen;
   std::vector<std::string> runs;  // resolved last, so that flags may come in any order
   for (size_t i = 1; i < args.size(); ++i) {

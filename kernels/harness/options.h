@@ -44,6 +44,7 @@ struct Options {
   std::vector<std::string> exact;    // outputs that are compared exactly
   std::vector<std::string> inout;    // inputs that are outputs as well
   std::vector<std::string> pdl;      // kernels that may launch programmatically
+  std::vector<std::string> references;  // kernels that are compared with and not judged
   std::map<std::string, int> calls;  // of a batch, by KERNEL@CASE/REGIME
   size_t alignment = 256, workspace_bytes = 0;
   bool varies = false;   // two runs may differ

@@ -79,8 +79,9 @@ Message Server::handle(Message& request) {
     }
     case Request::skip: {
       const Regime regime = request.get<Regime>();
+      const int set = request.get<int>();
       Message answer = result();
-      put(answer, staged().skip(regime, request.get<int>()));
+      put(answer, staged().skip(regime, set, request.get<bool>()));
       return answer;
     }
     case Request::settle: {
@@ -100,9 +101,10 @@ Message Server::open() {
 Message Server::stage(Message& request) {
   stage_.reset();
   const std::string id = request.text(), path = request.text();
+  const bool reference = request.get<bool>();
   StageOrder order = StageOrder::get(request);
   std::unique_ptr<Contender>& contender = contenders_[id];
-  if (contender == nullptr) contender = std::make_unique<Contender>(id, path);
+  if (contender == nullptr) contender = std::make_unique<Contender>(id, path, reference);
   input_bytes_ = order.problem.all_inputs();
   output_bytes_ = order.problem.all_outputs();
   const auto alive = [this] { (void)channel_.send(number_, Message().put(Answer::alive)); };

@@ -18,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+bool all_calls(int) { return true; }
+
 int limited(double calls, int most) { return std::max(1, static_cast<int>(std::min<double>(most, std::ceil(calls)))); }
 
 }  // namespace
@@ -167,13 +169,15 @@ void Stage::lay_out(const Pattern& bands, int sets) {
   memory_->poison_workspace(fresh_poison());
 }
 
-// Poisons outputs, and gives inputs that are worked on in place their values back.
-void Stage::poison(const Pattern& pattern, int sets) {
-  for (int set = 0; set < sets; ++set) {
+// Poisons the outputs of a graph's calls, and gives inputs that are worked on in
+// place their values back.
+void Stage::poison(const Pattern& pattern, const CallGraph& graph) {
+  for (int set = 0; set < graph.sets(); ++set) {
     if (problem_.in_place())
       memory_->copy_inputs(static_cast<unsigned char*>(images_.get()) + static_cast<size_t>(set % image_count_) * problem_.all_inputs(), set);
     memory_->poison_outputs(pattern, set);
   }
+  graph.results().poison(pattern, stream_.get());
 }
 
 void Stage::clear_counters() {
@@ -240,7 +244,7 @@ Findings Stage::attempt(const Attempt& attempt, unsigned char* outputs) {
   uint32_t* sink = static_cast<uint32_t*>(scratch_.get()) + scratch_bytes_ / 4;
   clear_counters();
   lay_out(attempt.bands, sets);
-  poison(attempt.poison, sets);
+  poison(attempt.poison, graph);
   if (alone) memory_->poison_inputs(attempt.poison, 0);
   must(enqueue_dirty(static_cast<uint32_t>(random_), device_.multiprocessors(), device_.shared_bytes(), sink, stream_.get()), "dirtying registers");
   stream_.wait("laying out memory");
@@ -250,6 +254,7 @@ Findings Stage::attempt(const Attempt& attempt, unsigned char* outputs) {
   must(cudaDeviceSynchronize(), "waiting for the device");
   beat();
   Findings found;
+  graph.results().collect(*memory_, all_calls, stream_.get());
   expect(sets);
   compare(sets);
   inspect(sets, found);
@@ -280,12 +285,13 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
   Times times;
   clear_counters();
   const auto batch = [&] {
-    poison(fresh_poison(), graph.sets());
+    poison(fresh_poison(), graph);
     flush(regime);
     must(enqueue_stamp(stamps, stream_.get()), "reading the clock");
     stream_.wait("laying out memory");  // what comes before a batch is no part of it
     const Reading reading = watch_.replay(graph, stream_);
     must(enqueue_stamp(stamps + 1, stream_.get()), "reading the clock");
+    graph.results().collect(*memory_, all_calls, stream_.get());
     beat();
     return reading;
   };
@@ -294,7 +300,7 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
   compare(graph.sets());
   const auto begin = Clock::now();
   while (seconds_since(begin) * 1e3 < warmup_ms) {
-    if (problem_.in_place()) poison(fresh_poison(), graph.sets());
+    if (problem_.in_place()) poison(fresh_poison(), graph);
     (void)watch_.replay(graph, stream_);
     beat();
   }
@@ -323,14 +329,16 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
 double Stage::replay_first(Regime regime, int calls) {
   CallGraph& graph = *graphs_[index(regime)];
   uint32_t* sink = static_cast<uint32_t*>(scratch_.get()) + scratch_bytes_ / 4;
-  graph.enable([&](int call) { return call < calls; });
+  const auto first = [&](int call) { return call < calls; };
+  graph.enable(first);
   flush(regime);
   if (regime == Regime::warm)
     for (int set = 0; set < calls; ++set) memory_->read_inputs(set, device_.multiprocessors(), sink);
   must(enqueue_busy(20000, sink, stream_.get()), "waking the device");  // it was idle while data came
   stream_.wait("laying out memory");
   const double ns = watch_.replay(graph, stream_).device_ns;
-  graph.enable([](int) { return true; });
+  graph.results().collect(*memory_, first, stream_.get());
+  graph.enable(all_calls);
   beat();
   return ns;
 }
@@ -339,7 +347,7 @@ double Stage::replay_first(Regime regime, int calls) {
 // is told by a replay of one call.
 double Stage::fresh(Regime regime, unsigned char* outputs) {
   const int sets = graphs_[index(regime)]->sets();
-  poison(fresh_poison(), sets);
+  poison(fresh_poison(), *graphs_[index(regime)]);
   const double all = replay_first(regime, sets);
   expect(sets);
   clear_counters();
@@ -350,24 +358,43 @@ double Stage::fresh(Regime regime, unsigned char* outputs) {
   return std::max(0.0, (all - replay_first(regime, 1)) / (sets - 1));
 }
 
-Findings Stage::skip(Regime regime, int set) {
+Findings Stage::skip(Regime regime, int set, bool apart) {
   CallGraph& graph = *graphs_[index(regime)];
   const int sets = graph.sets();
+  const auto others = [&](int call) { return call % sets != set; };
   unsigned long long* counters = static_cast<unsigned long long*>(counters_.get());
   const Pattern pattern = fresh_poison();
   clear_counters();
-  poison(pattern, sets);
-  graph.enable([&](int call) { return call % sets != set; });
-  must(graph.launch(stream_), "launching a graph");
+  poison(pattern, graph);
+  if (apart) replay_apart(graph, set);
+  else replay_at_once(graph, others);
+  graph.results().collect(*memory_, others, stream_.get());
   Findings found;
   memory_->count_written_outputs(pattern, set, counters + kAfter);
   compare(sets, set);
   found.after = counted(kAfter);
   found.others = counted(kOthers);
   if (found.others > 0) found.other_set = first_other(sets, set);
-  graph.enable([](int) { return true; });
+  graph.enable(all_calls);
   beat();
   return found;
+}
+
+void Stage::replay_at_once(CallGraph& graph, const std::function<bool(int)>& on) {
+  graph.enable(on);
+  must(graph.launch(stream_), "launching a graph");
+  stream_.wait("running the kernel");
+}
+
+// Replays what lies between two calls on a set that is switched off by itself, one
+// launch after the other, so that no call depends on another through nodes that are
+// switched off.
+void Stage::replay_apart(CallGraph& graph, int set) {
+  const int sets = graph.sets();
+  for (int off = set - sets; off < graph.calls(); off += sets) {
+    replay_at_once(graph, [&](int call) { return call > off && call < off + sets; });
+    beat();
+  }
 }
 
 void Stage::call() {

@@ -75,8 +75,8 @@ class Stage {
   // call takes, in ns.
   double fresh(Regime regime, unsigned char* outputs);
   // skip switches all calls on one set off: what was written there all the same,
-  // and what the others got wrong.
-  Findings skip(Regime regime, int set);
+  // and what the others got wrong, in one replay or in one for each row of others.
+  Findings skip(Regime regime, int set, bool apart);
   // call makes one call by itself, eagerly.
   void call();
 
@@ -90,7 +90,7 @@ class Stage {
   Regime checked() const { return plans_[0].calls > 0 ? Regime::warm : Regime::cold; }
   Pattern fresh_poison();
   void lay_out(const Pattern& bands, int sets);
-  void poison(const Pattern& pattern, int sets);
+  void poison(const Pattern& pattern, const CallGraph& graph);
   void expect(int sets);
   void clear_counters();
   void compare(int sets, int left_out = -1);
@@ -101,6 +101,8 @@ class Stage {
   void download(unsigned char* outputs, int images);
   void flush(Regime regime);
   double replay_first(Regime regime, int calls);
+  void replay_at_once(CallGraph& graph, const std::function<bool(int)>& on);
+  void replay_apart(CallGraph& graph, int set);
   double clock_mhz();
   void beat();
 

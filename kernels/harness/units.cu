@@ -11,10 +11,10 @@ Stages set_up(const Job& job) {
     const auto calls = o.calls.find(job.kernel.id + "@" + job.problem.name + "/" + regime);
     return calls == o.calls.end() ? 0 : calls->second;
   };
-  const bool programmatic = std::find(o.pdl.begin(), o.pdl.end(), job.kernel.id) != o.pdl.end();
-  StageOrder order{job.problem, std::random_device{}(), o.batch_us, {given("warm"), given("cold")}, programmatic};
+  const auto named_in = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), job.kernel.id) != list.end(); };
+  StageOrder order{job.problem, std::random_device{}(), o.batch_us, {given("warm"), given("cold")}, named_in(o.pdl)};
   Message message;
-  message.put(job.kernel.id).put(job.kernel.path);
+  message.put(job.kernel.id).put(job.kernel.path).put(named_in(o.references));
   order.put(message);
   Message answer = job.worker.ask(Request::stage, message);
   Stages stages;
@@ -45,12 +45,13 @@ Findings findings(Message& answer) {
 }
 
 // The same calls on the same inputs, with other poison each time: what lives on the
-// work of the set fails both times. A library's result that differs once in some
-// hundred tries is told apart from it, and noted.
+// work of the set fails both times. The second time nothing that is switched off lies
+// between calls of one launch. A library's result that differs once in some hundred
+// tries is told apart so, and noted.
 void all_alone(const Job& job, Regime regime, int set) {
   const std::string off = "with the calls on set " + std::to_string(set) + " switched off";
   for (bool again = false;; again = true) {
-    Message answer = job.worker.ask(Request::skip, Message().put(regime).put(set));
+    Message answer = job.worker.ask(Request::skip, Message().put(regime).put(set).put(again));
     const Findings found = findings(answer);
     if (found.after > 0) throw Failure("not_alone", off + ", its outputs were written all the same: other calls do its work");
     if (found.others == 0) return;

@@ -206,13 +206,18 @@ func declared(units []unit) []string {
 	if op.Varies {
 		args = append(args, "--varies")
 	}
-	seen := map[string]bool{}
-	for _, u := range units {
-		if u.pdl && !seen[u.name()] {
-			seen[u.name()] = true
-			args = append(args, "--pdl", u.name())
+	named := func(flag string, holds func(unit) bool) {
+		seen := map[string]bool{}
+		for _, u := range units {
+			if holds(u) && !seen[u.name()] {
+				seen[u.name()] = true
+				args = append(args, flag, u.name())
+			}
 		}
 	}
+	named("--pdl", func(u unit) bool { return u.pdl })
+	// A library alone: another kernel that serves as a reference is judged as well.
+	named("--reference", func(u unit) bool { return u.artifact.Of != nil })
 	return args
 }
 

@@ -110,7 +110,11 @@ func sent(t *testing.T, k *manifest.Kernel) [][]string {
 	var units []unit
 	for _, c := range k.Cases {
 		for _, role := range []string{"", "sm_90a", "reference:sm_90"} {
-			units = append(units, unit{pdl: k.PDL, kernel: k.Name, role: role, op: k.Op, on: c, artifact: &build.Artifact{Library: "/lib/a=b @c.so"}})
+			artifact := &build.Artifact{Library: "/lib/a=b @c.so"}
+			if strings.HasPrefix(role, "reference:") {
+				artifact.Of = k
+			}
+			units = append(units, unit{pdl: k.PDL, kernel: k.Name, role: role, op: k.Op, on: c, artifact: artifact})
 		}
 	}
 	ctx := context.Background()
@@ -173,10 +177,13 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 			continue
 		}
 		all := strings.Join(args, " ")
-		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--varies", "--pdl op/k"} {
+		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--varies", "--pdl op/k", "--reference op/k:reference:sm_90"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%q lacks %q", all, want)
 			}
+		}
+		if n := strings.Count(all, "--reference"); n != 1 {
+			t.Errorf("%d kernels are called references, and one is a library: %q", n, all)
 		}
 	}
 }

@@ -245,6 +245,15 @@ int cuMemGetAddressRange_v2(unsigned long long* begin, size_t* bytes, unsigned l
   return *begin = (--found)->first, *bytes = found->second, 0;
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* at) {
+  unsigned long long begin = 0;
+  size_t bytes = 0;
+  const auto address = reinterpret_cast<unsigned long long>(at);
+  *a = {};
+  const bool inside = cuMemGetAddressRange_v2(&begin, &bytes, address) == 0 && address < begin + bytes;
+  return a->type = inside ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered, cudaSuccess;
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
   streams.push_back(*stream);
