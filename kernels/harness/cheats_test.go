@@ -239,6 +239,35 @@ func TestResultsOfAReference(t *testing.T) {
 	}
 }
 
+// TestColdIsConfirmed: a call by itself after a flush takes as long as in a cold batch,
+// but for one that finds in the L2 what the call before it loaded.
+func TestColdIsConfirmed(t *testing.T) {
+	s := buildStandIn(t)
+	for source, refused := range map[string]bool{filepath.Join(cheats, "honest", "honest.cu"): false, "testdata/prefetches_free.cu": true} {
+		kernel := filepath.Join(t.TempDir(), "kernel.so")
+		s.compile(t, kernel, "-shared", "-fPIC", "-fno-gnu-unique", "-x", "c++", source, "-L"+s.dir, "-lcudart")
+		args := append(rowsArgs("time", s.op, kernel, "large=R:240,C:512"), "--batches", "4", "--batch-us", "400", "--warmup-ms", "0", "--regimes", "cold")
+		records, code := run(t, s.program, args...)
+		checkFrame(t, records, code)
+		kind, failure := errorKind(records)
+		message, _ := failure["message"].(string)
+		if (kind == "unsteady") != refused || refused && !strings.Contains(message, "ns by themselves after a flush: the batches are not cold") {
+			t.Errorf("%s: error %v", source, failure)
+		}
+		for _, r := range records {
+			time, ok := r["time"]
+			if !ok {
+				continue
+			}
+			single, _ := time["single_ns"].(float64)
+			batches, _ := time["batches_ns"].([]any)
+			if batch, _ := batches[0].(float64); refused || single < 0.9*batch || single > 1.1*batch {
+				t.Errorf("%s: %v ns by itself, %v ns in a batch", source, single, batch)
+			}
+		}
+	}
+}
+
 // rowsArgs are the arguments for one kernel of the op rows, named k.
 func rowsArgs(mode, op, kernel, shape string) []string {
 	return []string{mode, "--op", op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", shape, "--kernel", "k=" + kernel,

@@ -19,6 +19,9 @@ using Clock = std::chrono::steady_clock;
 // How much slower calls on fresh data may be than the batches, each set being used
 // once: above it, a batch does not do what its calls do by themselves.
 constexpr double kFreshRatio = 1.3;
+// What a call may take more by itself than in a row of calls, which are enqueued one
+// after the other: a share, and what its launch and its last blocks take.
+constexpr double kSingleRatio = 1.5, kSingleSlackNs = 4000;
 // What an event may read more than the host's clock, and the host's clock more than
 // the event in the closest batch.
 constexpr double kEventSlackNs = 20000, kHostSlackNs = 300000, kHostShare = 0.5;
@@ -69,6 +72,17 @@ std::vector<const Golden*> ordinary(const Job& job, int first, int count) {
   return images;
 }
 
+// A batch is cold where its calls take about as long as one call after a flush. It is
+// not where a call finds in the L2 what the call before it has loaded.
+void want_cold(const Job& job, Timed& timed) {
+  const double single = job.worker.ask(Request::single, Message().put(timed.regime)).get<double>();
+  const double batch = median(timed.batches_ns);
+  timed.record.field("single_ns", std::round(single * 1e3) / 1e3);
+  if (batch < single / kSingleRatio - kSingleSlackNs)
+    throw Failure("unsteady", "cold calls take " + std::to_string(batch) + " ns in the batches and " + std::to_string(single) +
+                                  " ns by themselves after a flush: the batches are not cold");
+}
+
 Timed time_regime(const Job& job, Regime regime, const Staged& staged) {
   const Options& o = job.options;
   const std::vector<const Golden*> images = ordinary(job, 0, kMostImages);
@@ -89,6 +103,7 @@ Timed time_regime(const Job& job, Regime regime, const Staged& staged) {
   timed.record.field("regime", regime_name(regime)).field("calls", staged.plan.calls).field("kernel_nodes", staged.kernel_nodes);
   timed.record.field("sets", staged.plan.sets).field("batches_ns", timed.batches_ns).field("sm_mhz", sm_mhz);
   timed.record.verbatim("before", before).verbatim("after", after);
+  if (regime == Regime::cold) want_cold(job, timed);
   return timed;
 }
 

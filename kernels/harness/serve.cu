@@ -77,6 +77,7 @@ Message Server::handle(Message& request) {
       const Regime regime = request.get<Regime>();
       return std::move(result().put(staged().fresh(regime, exchange_.at(outputs()))));
     }
+    case Request::single: return std::move(result().put(staged().single(request.get<Regime>())));
     case Request::skip: {
       const Regime regime = request.get<Regime>();
       const int set = request.get<int>();

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kDistinctSets = kMostImages;  // sets with data of their own; others are copies
 constexpr int kMaxWarmCalls = 4096, kMaxColdCalls = 256;
+constexpr int kSingles = 5;
 constexpr double kMinCallNs = 100;  // below any kernel: keeps the number of calls finite
 constexpr uint64_t kProducerNs = 30000, kBesideNs = 300000;
 enum Counter { kInputs, kBefore, kAfter, kOthers, kCounters };
@@ -325,19 +326,20 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
   return times;
 }
 
-// One replay of the first calls of a graph, as warm or cold as they are in a batch.
-double Stage::replay_first(Regime regime, int calls) {
+// One replay of those calls of a graph that are on, as warm or cold as they are in a
+// batch. Of those that are to be warm, none comes after the first on each set.
+double Stage::replay_some(Regime regime, const std::function<bool(int)>& on) {
   CallGraph& graph = *graphs_[index(regime)];
   uint32_t* sink = static_cast<uint32_t*>(scratch_.get()) + scratch_bytes_ / 4;
-  const auto first = [&](int call) { return call < calls; };
-  graph.enable(first);
+  graph.enable(on);
   flush(regime);
   if (regime == Regime::warm)
-    for (int set = 0; set < calls; ++set) memory_->read_inputs(set, device_.multiprocessors(), sink);
+    for (int set = 0; set < graph.sets(); ++set)
+      if (on(set)) memory_->read_inputs(set, device_.multiprocessors(), sink);
   must(enqueue_busy(20000, sink, stream_.get()), "waking the device");  // it was idle while data came
   stream_.wait("laying out memory");
   const double ns = watch_.replay(graph, stream_).device_ns;
-  graph.results().collect(*memory_, first, stream_.get());
+  graph.results().collect(*memory_, on, stream_.get());
   graph.enable(all_calls);
   beat();
   return ns;
@@ -348,14 +350,28 @@ double Stage::replay_first(Regime regime, int calls) {
 double Stage::fresh(Regime regime, unsigned char* outputs) {
   const int sets = graphs_[index(regime)]->sets();
   poison(fresh_poison(), *graphs_[index(regime)]);
-  const double all = replay_first(regime, sets);
+  const double all = replay_some(regime, [sets](int call) { return call < sets; });
   expect(sets);
   clear_counters();
   compare(sets);
   if (counted(kOthers) > 0) throw Failure("output_changed", "calls on the same inputs gave other results");
   download(outputs, std::min(sets, image_count_));
   if (sets == 1) return all;
-  return std::max(0.0, (all - replay_first(regime, 1)) / (sets - 1));
+  return std::max(0.0, (all - replay_some(regime, [](int call) { return call == 0; })) / (sets - 1));
+}
+
+// Calls at several places of the graph.
+double Stage::single(Regime regime) {
+  CallGraph& graph = *graphs_[index(regime)];
+  std::vector<double> took;
+  poison(fresh_poison(), graph);
+  for (int i = 0; i < kSingles; ++i) {
+    const int chosen = (2 * i + 1) * graph.calls() / (2 * kSingles);
+    const double with = replay_some(regime, [chosen](int call) { return call == chosen; });
+    took.push_back(with - replay_some(regime, [](int) { return false; }));
+  }
+  std::nth_element(took.begin(), took.begin() + kSingles / 2, took.end());
+  return took[kSingles / 2];
 }
 
 Findings Stage::skip(Regime regime, int set, bool apart) {

@@ -74,6 +74,9 @@ class Stage {
   // fresh replays only the first call on each set and returns what one more such
   // call takes, in ns.
   double fresh(Regime regime, unsigned char* outputs);
+  // single returns what one call takes by itself, in ns: the median of several calls,
+  // less what a replay without a call takes.
+  double single(Regime regime);
   // skip switches all calls on one set off: what was written there all the same,
   // and what the others got wrong, in one replay or in one for each row of others.
   Findings skip(Regime regime, int set, bool apart);
@@ -100,7 +103,7 @@ class Stage {
   uint64_t counted(int counter);
   void download(unsigned char* outputs, int images);
   void flush(Regime regime);
-  double replay_first(Regime regime, int calls);
+  double replay_some(Regime regime, const std::function<bool(int)>& on);
   void replay_at_once(CallGraph& graph, const std::function<bool(int)>& on);
   void replay_apart(CallGraph& graph, int set);
   double clock_mhz();

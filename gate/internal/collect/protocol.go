@@ -58,6 +58,7 @@ type timeMsg struct {
 	BatchesNS   []float64 `json:"batches_ns"`
 	SMMHz       []float64 `json:"sm_mhz"`
 	FreshNS     float64   `json:"fresh_ns"`
+	SingleNS    float64   `json:"single_ns"`
 	Before      stateMsg  `json:"before"`
 	After       stateMsg  `json:"after"`
 }
@@ -313,7 +314,7 @@ func (s *stream) raw(kernel, kase string) []byte {
 
 func (t timeMsg) sample() evidence.Sample {
 	return evidence.Sample{CacheState: evidence.CacheState(t.Regime), Calls: t.Calls, KernelNodes: t.KernelNodes, Sets: t.Sets,
-		BatchesNS: t.BatchesNS, ClocksMHz: t.SMMHz, FreshNS: t.FreshNS, Before: t.Before.DeviceState, After: t.After.DeviceState}
+		BatchesNS: t.BatchesNS, ClocksMHz: t.SMMHz, FreshNS: t.FreshNS, SingleNS: t.SingleNS, Before: t.Before.DeviceState, After: t.After.DeviceState}
 }
 
 // valid says what is wrong with a time that cannot be used.

@@ -269,6 +269,7 @@ type Sample struct {
 	BatchesNS   []float64   `json:"batches_ns"`
 	ClocksMHz   []float64   `json:"clocks_mhz,omitempty"` // of a multiprocessor, around each batch; 0 where it was not measured
 	FreshNS     float64     `json:"fresh_ns,omitempty"`   // a call on inputs that the kernel had not seen
+	SingleNS    float64     `json:"single_ns,omitempty"`  // a cold call by itself, after a flush
 	Before      DeviceState `json:"before"`
 	After       DeviceState `json:"after"`
 }

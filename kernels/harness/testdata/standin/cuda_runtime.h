@@ -35,6 +35,7 @@ struct Launch {
 cudaError_t launch(Launch launch);
 // touch is a load of a line, with its cost.
 void touch(const void* address);
+void prefetch(const void* address);  // a load that nobody waits for
 void persist();  // the kernel asks for lines that stay in the L2
 uint64_t device_ns();
 uint64_t spend(uint64_t ns);

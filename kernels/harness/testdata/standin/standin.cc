@@ -182,6 +182,7 @@ cudaError_t launch(Launch launch) {
 }
 
 void touch(const void* address) { clock_ns += cache.load(reinterpret_cast<uintptr_t>(address) / kLine) ? 1 : 5; }
+void prefetch(const void* address) { (void)cache.load(reinterpret_cast<uintptr_t>(address) / kLine); }
 void persist() {}
 uint64_t device_ns() { return clock_ns; }
 uint64_t spend(uint64_t ns) { return clock_ns += ns; }
