@@ -125,7 +125,7 @@ func (r *run) sealed() []bundle.Entry {
 
 // bare is a record without raw inputs: what the compiler says, or a failure.
 func bare(r *evidence.Record) *evidence.Record {
-	b := evidence.Record{Schema: evidence.Schema, Tier: r.Tier, Address: r.Address, Base: r.Base, Provenance: r.Provenance}
+	b := evidence.Record{Schema: evidence.Schema, Tier: r.Tier, Tool: r.Tool, Address: r.Address, Base: r.Base, Provenance: r.Provenance}
 	if r.Failure == nil {
 		b.Metrics, b.Entries = r.Metrics, r.Entries
 		return &b

@@ -225,7 +225,7 @@ func failed(r *evidence.Record) (*evidence.Record, error) {
 	if f.OtherArm || !f.Blames() || len(f.Message) > 2*mostSaid || r.Provenance.Machine.Key() != r.Address.Machine {
 		return nil, errors.New("the run that collected says that it failed: " + printable.Cut(f.Message, mostSaid))
 	}
-	return &evidence.Record{Schema: r.Schema, Tier: r.Tier, Address: r.Address, Base: r.Base, Provenance: r.Provenance, Failure: f}, nil
+	return &evidence.Record{Schema: r.Schema, Tier: r.Tier, Tool: r.Tool, Address: r.Address, Base: r.Base, Provenance: r.Provenance, Failure: f}, nil
 }
 
 // takeStatic takes what the compiler is said to report of the heads. It is not
