@@ -18,7 +18,7 @@ const module = "github.com/kernelgate/gate"
 var order = [][]string{
 	{"ptxas", "ncu", "kernels/harness", "strictjson", "printable", "exit"},
 	{"disk"}, {"command", "yamlfile", "evidence", "event"},
-	{"nvccflags"}, {"git", "gpu", "identity", "manifest", "toolchain", "cache"},
+	{"nvccflags", "roof"}, {"git", "gpu", "identity", "manifest", "toolchain", "cache"},
 	{"compare"},
 	{"metric"},
 	{"verdict"},

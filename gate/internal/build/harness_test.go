@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/kernels/harness"
 )
 
@@ -159,6 +160,7 @@ func TestHarnessIDFollowsWhatJudges(t *testing.T) {
 		{"a header that appears", func(op *manifest.Op, _ *manifest.Case) { write(op, "none.h", "") }, false},
 		{"a tolerance", func(op *manifest.Op, _ *manifest.Case) { op.Tolerance["relative_error"] = 1e-2 }, false},
 		{"another tolerance", func(op *manifest.Op, _ *manifest.Case) { op.Tolerance["max_abs_error"] = 1 }, false},
+		{"the least work of the case", func(_ *manifest.Op, c *manifest.Case) { c.Work = roof.Work{Bytes: 8, Flops: 16, Unit: "f16"} }, true},
 		{"a size", func(_ *manifest.Op, c *manifest.Case) { c.Dims = []manifest.Dim{{Name: "N", Size: 9}} }, false},
 		{"the case's name", func(_ *manifest.Op, c *manifest.Case) { c.Name = "large" }, false},
 	} {

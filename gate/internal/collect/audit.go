@@ -37,6 +37,9 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 	if err := wellFormed(r, slices.Sorted(maps.Keys(raw))); err != nil {
 		return err
 	}
+	if err := auditCapacity(r, raw); err != nil {
+		return err
+	}
 	switch r.Tier {
 	case evidence.Static: // its figures are shown only, and no raw input is kept
 		return nil

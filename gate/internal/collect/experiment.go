@@ -408,7 +408,7 @@ func (x *experiment) failed(a *arms, f *evidence.Failure) *evidence.Record {
 func (x *experiment) measured(a *arms) (*evidence.Record, error) {
 	r, e := x.c.record(evidence.Latency, a.pair.Head), a.experiment
 	e.WallSeconds, e.TimedSeconds = a.spent.WallSeconds+time.Since(x.start).Seconds(), a.spent.GPUSeconds+x.timed
-	r.Base, r.Continues, r.Experiment = &a.pair.Base.address, a.continues, &e
+	r.Base, r.Continues, r.Experiment, r.Capacity = &a.pair.Base.address, a.continues, &e, capacityOf(a.head.Bytes())
 	var head []evidence.Sample
 	for _, b := range e.Rounds {
 		head = append(head, b.Head...)

@@ -93,7 +93,7 @@ func (c *Bench) timeRecord(u unit, t *timing) (*evidence.Record, error) {
 
 func (c *Bench) timesOf(u unit, t *timing) (*evidence.Record, error) {
 	r := c.record(evidence.Latency, u)
-	r.Samples = t.samples
+	r.Samples, r.Capacity = t.samples, capacityOf(t.raw.Bytes())
 	var err error
 	if r.Metrics, err = timeMetrics(t.samples); err != nil {
 		return nil, fmt.Errorf("%s: %w", u.run(), err)

@@ -134,6 +134,7 @@ type Record struct {
 	Open *Open `json:"open,omitempty"`
 
 	Provenance Provenance `json:"provenance"`
+	Capacity   *Capacity  `json:"capacity,omitempty"` // of times
 	Metrics    Metrics    `json:"metrics,omitempty"`
 	// Entries are the compiler's figures of each __global__ function, by its
 	// name as it is written in the source.
@@ -168,6 +169,20 @@ type Provenance struct {
 	Protocol string  `json:"protocol,omitempty"`
 	Machine  Machine `json:"machine"`
 	Card     string  `json:"card,omitempty"` // tells single cards of one machine key apart
+}
+
+// A Capacity is what bounds the speed of a card.
+type Capacity struct {
+	SMs            int `json:"sms"`
+	SMClockMHz     int `json:"sm_clock_max_mhz"`
+	MemoryClockMHz int `json:"memory_clock_max_mhz"`
+	BusBits        int `json:"memory_bus_bits"`
+	L2Bytes        int `json:"l2_bytes"`
+}
+
+// Known reports whether all of it is there.
+func (c Capacity) Known() bool {
+	return min(c.SMs, c.SMClockMHz, c.MemoryClockMHz, c.BusBits, c.L2Bytes) > 0
 }
 
 // Raw is an input kept beside the record, compressed with gzip.

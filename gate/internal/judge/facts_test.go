@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -61,6 +62,7 @@ type fact struct {
 // A kase is the evidence of one case.
 type kase struct {
 	name                                               string
+	work                                               roof.Work
 	correctness, baseCorrectness, profile, baseProfile fact
 	alone, experiment, sessions, calibration           fact
 	references                                         []reference
@@ -124,7 +126,7 @@ func (k *kernel) subject() *plan.Subject {
 		s.Base = k.baseBroken
 	}
 	for _, c := range k.cases {
-		s.Cases = append(s.Cases, plan.Case{Name: c.name, Harness: "harness of " + c.name})
+		s.Cases = append(s.Cases, plan.Case{Name: c.name, Harness: "harness of " + c.name, Work: c.work})
 		for _, r := range c.references {
 			s.References[r.name] = plan.Side{Identity: code(r.name)}
 		}
@@ -144,6 +146,9 @@ func enter(l *evidence.Ledger, f fact, k evidence.Key) {
 		}
 		if r.Provenance.Machine == (evidence.Machine{}) && k.Tier != evidence.Static {
 			r.Provenance.Machine = h200
+			if k.Tier == evidence.Latency {
+				r.Capacity = &evidence.Capacity{SMs: 132, SMClockMHz: 1980, MemoryClockMHz: 3201, BusBits: 6144, L2Bytes: 62914560}
+			}
 		}
 		source := f.source
 		if source == "" {

@@ -77,6 +77,9 @@ func (j *judge) kernel(s *plan.Subject, asked []plan.Question) verdict.KernelVer
 func (j *judge) finding(q *plan.Question) verdict.Finding {
 	f := j.found(q)
 	f.Kind, f.Entry = string(q.Kind), q.Entry
+	if f, impossible := j.held(q, f); impossible {
+		return f // no trade and no waiver makes it possible
+	}
 	if q.Rule != nil && q.Kind != plan.Condition {
 		f = j.traded(q, j.unanswered(q, f))
 	}

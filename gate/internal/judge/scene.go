@@ -93,7 +93,9 @@ func (j *judge) figures(s *plan.Subject, all []scene) []verdict.CaseFigures {
 		out[0].Metrics = static.Record.Metrics
 	}
 	for _, c := range all {
-		if merged := merge(c.correctness, c.profile, c.latency); len(merged) > 0 {
+		merged := merge(c.correctness, c.profile, c.latency)
+		maps.Copy(merged, shares(c.latency, workOf(s, c.name)))
+		if len(merged) > 0 {
 			out = append(out, verdict.CaseFigures{Case: c.name, Machine: c.machine, Metrics: merged})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kernelgate/gate/gate/internal/nvccflags"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
@@ -63,6 +64,7 @@ type Case struct {
 	Name      string
 	Dims      []Dim
 	CheckOnly bool // it is checked and not timed
+	Work      roof.Work
 }
 
 // A Dim is one shape parameter.
@@ -119,6 +121,8 @@ type opFile struct {
 	Alignment  int                         `yaml:"alignment"`
 	Workspace  int64                       `yaml:"workspace"`
 	Repeatable *bool                       `yaml:"repeatable"`
+
+	Work *workFile `yaml:"work"`
 }
 
 // Load reads every kernel.yaml under root that the patterns name; a pattern
@@ -344,7 +348,13 @@ func loadOp(root, file string) (*Op, error) {
 	if err := op.addCases("cases", f.Cases, bad); err != nil {
 		return nil, err
 	}
-	return op, op.addCases("check_cases", f.CheckCases, bad)
+	if err := op.addCases("check_cases", f.CheckCases, bad); err != nil {
+		return nil, err
+	}
+	if f.Work != nil {
+		err = op.addWork(*f.Work, bad)
+	}
+	return op, err
 }
 
 // tolerances are the errors that a result may have, and the most that each can

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/yamlfile"
 )
 
@@ -219,6 +220,16 @@ func TestOpRefusals(t *testing.T) {
 		{"tolerance of 0", "1.0e-3", "0", "1:7: tolerance relative_error must be above 0 and at most 1, not 0"},
 		{"tolerance below 0", "1.0e-3", "-1", "1:7: tolerance relative_error must be above 0 and at most 1, not -1"},
 		{"tolerance above 1", "1.0e-3", "1.001", "1:7: tolerance relative_error must be above 0 and at most 1, not 1.001"},
+		{"no work", "tolerance:", "work:\ntolerance:", `1:7: key "work" has no value`},
+		{"work of nothing", "tolerance:", "work: {}\ntolerance:", "1:7: work needs bytes, flops or both"},
+		{"empty work", "tolerance:", `work: {bytes: "", flops: ""}` + "\ntolerance:", "1:7: work needs bytes, flops or both"},
+		{"flops without a unit", "tolerance:", "work: {flops: N}\ntolerance:", "1:7: flops needs a unit, the arithmetic in which they are done: f64, f32, tf32, f16, bf16, f8, i8"},
+		{"flops of an unknown unit", "tolerance:", "work: {flops: N, unit: fp16}\ntolerance:", "1:7: flops needs a unit, the arithmetic in which they are done: f64, f32, tf32, f16, bf16, f8, i8"},
+		{"a unit of no flops", "tolerance:", "work: {bytes: N, unit: f16}\ntolerance:", "1:7: unit is that of flops, and there are none"},
+		{"work of an unknown dimension", "tolerance:", "work:\n  bytes: 4*N*K\ntolerance:", `1:8: work.bytes, case large: "4*N*K" is not a sum of products of whole numbers and dimensions: "K" is neither a number nor one of N, M`},
+		{"work that is subtracted", "tolerance:", "work: {bytes: N-1}\ntolerance:", `1:7: work.bytes, case large: "N-1" is not a sum of products of whole numbers and dimensions: "N-1" is neither a number nor one of N, M`},
+		{"work that is too much", "tolerance:", "work: {bytes: N*9007199254740992}\ntolerance:", `1:7: work.bytes, case large: "N*9007199254740992" is above 2^63`},
+		{"work of 0", "tolerance:", "work: {bytes: 0*N}\ntolerance:", `1:7: work.bytes, case large: "0*N" is 0: leave out what is not known`},
 		{"tolerance that nothing exceeds", "1.0e-3", ".inf", `1:7: ".inf" is not a finite number: no value would ever exceed it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -232,6 +243,23 @@ func TestOpRefusals(t *testing.T) {
 	wantError(t, root, `kernels/sum/op.yaml:3: dims names "N" twice`, "")
 	root = tree(t, plain(map[string]string{"kernels/sum/op.yaml": replaced(opText, "[N, M]", `[N, "M:1,N"]`)}))
 	wantError(t, root, `kernels/sum/op.yaml:3: "M:1,N" is not a name for a dimension: letters, digits, '_', '.' and '-'`, "")
+}
+
+func TestWork(t *testing.T) {
+	text := replaced(opText, "tolerance:", "check_cases:\n  odd: {N: 3, M: 5}\nwork: {bytes: 4*N*M + 8, flops: 2*N, unit: f16}\ntolerance:")
+	s, err := Load(tree(t, plain(map[string]string{"kernels/sum/op.yaml": text})), everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]roof.Work{"small": {Bytes: 136, Flops: 8, Unit: "f16"}, "large": {Bytes: 131080, Flops: 8192, Unit: "f16"}, "odd": {Bytes: 68, Flops: 6, Unit: "f16"}}
+	for _, c := range s.Ops[0].Cases {
+		if c.Work != want[c.Name] {
+			t.Errorf("case %s: %+v, want %+v", c.Name, c.Work, want[c.Name])
+		}
+	}
+	if len(s.Ops[0].Cases) != len(want) {
+		t.Errorf("%d cases", len(s.Ops[0].Cases))
+	}
 }
 
 func wantError(t *testing.T, root, want, hint string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -117,6 +118,7 @@ type Side struct {
 type Case struct {
 	Name, Harness string
 	CheckOnly     bool // nothing but correctness is asked about it
+	Work          roof.Work
 }
 
 // A Loss is a case or an entry that the base judges and the head leaves out, or

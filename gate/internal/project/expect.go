@@ -212,7 +212,7 @@ func (p *Project) claimedCases(s *plan.Subject, c Claim) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.Name, err)
 			}
-			one.Harness, one.CheckOnly = id, k.CheckOnly
+			one.Harness, one.CheckOnly, one.Work = id, k.CheckOnly, k.Work
 		}
 		if one.Harness == "" && s.Head.Why == "" {
 			s.Head = plan.Side{Absent: true, Why: fmt.Sprintf("the base has no op %s with a case %s: what it is checked against would be the change's own", c.Op, name)}

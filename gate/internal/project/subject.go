@@ -191,7 +191,7 @@ func (p *Project) subject(head build.Result, base *build.Result, was string) (*p
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
 		}
-		s.Cases = append(s.Cases, plan.Case{Name: c.Name, Harness: id, CheckOnly: c.CheckOnly})
+		s.Cases = append(s.Cases, plan.Case{Name: c.Name, Harness: id, CheckOnly: c.CheckOnly, Work: c.Work})
 	}
 	switch {
 	case p.NoBase != "":

@@ -258,6 +258,7 @@ func details(summary, body string) string {
 // figureTable is the table of all figures, as far as it fits.
 func figureTable(v *verdict.Verdict, most int) string {
 	var b bytes.Buffer
+	columns := columnsOf(v)
 	b.WriteString("| kernel | arch | case | machine |")
 	rule := "|---|---|---|---|"
 	for _, c := range columns {
@@ -267,7 +268,7 @@ func figureTable(v *verdict.Verdict, most int) string {
 	b.WriteString("\n" + rule + "\n")
 	n := 0
 	for _, k := range v.Kernels {
-		for _, r := range rowsOf(k) {
+		for _, r := range rowsOf(k, columns) {
 			line := fmt.Sprintf("| %s | %s | %s | %s | %s |\n", code(r.kernel), prose(r.arch), code(r.kase), code(r.machine), strings.Join(r.cells, " | "))
 			if b.Len()+len(line) > most {
 				return ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -339,5 +340,35 @@ func BenchmarkGroup(b *testing.B) {
 	}
 	for b.Loop() {
 		grouped(order(findings))
+	}
+}
+
+// TestSharesOfTheRoofAreAColumn: where an op states its work, and nowhere else.
+func TestSharesOfTheRoofAreAColumn(t *testing.T) {
+	of := func(more evidence.Metrics) *verdict.Verdict {
+		m := evidence.Metrics{"latency.typical": evidence.Of(10_000, "ns")}
+		maps.Copy(m, more)
+		v := &verdict.Verdict{Schema: verdict.Schema, Kernels: []verdict.KernelVerdict{{Name: "op/k", Figures: []verdict.CaseFigures{{}, {Case: "small", Metrics: m}}}}}
+		v.Conclude()
+		return v
+	}
+	for _, c := range []struct {
+		name          string
+		more          evidence.Metrics
+		title, figure bool
+	}{
+		{"nothing stated", nil, false, false},
+		{"a share", evidence.Metrics{"latency.roof": evidence.Of(42.5, "%")}, true, true},
+		{"none that is known", evidence.Metrics{"latency.roof": evidence.Absent("no peak", "%")}, true, false},
+	} {
+		var text bytes.Buffer
+		if err := writeText(&text, of(c.more), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range []string{text.String(), Markdown(of(c.more), CommentBytes)} {
+			if strings.Contains(out, "% of the roof") != c.title || strings.Contains(out, "42.5 %") != c.figure || strings.Contains(out, "cold % of") {
+				t.Errorf("%s:\n%s", c.name, out)
+			}
+		}
 	}
 }

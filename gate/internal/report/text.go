@@ -308,10 +308,14 @@ func movement(f verdict.Finding) string {
 	return base + " → " + head
 }
 
-// columns of the table of figures.
-var columns = []struct{ title, metric, unit string }{
+// A column of the table of figures.
+type column struct{ title, metric, unit string }
+
+var columns = []column{
 	{"latency", "latency.typical", "ns"},
 	{"cold", "latency.cold_typical", "ns"},
+	{"% of the roof", "latency.roof", "%"},
+	{"cold % of the roof", "latency.cold_roof", "%"},
 	{"regs", "ptxas.registers", ""},
 	{"spills", "ptxas.spill_bytes", "byte"},
 	{"stack", "ptxas.stack_bytes", "byte"},
@@ -321,6 +325,19 @@ var columns = []struct{ title, metric, unit string }{
 	{"rel. error", "check.relative_error", ""},
 }
 
+// columnsOf leaves out shares of the roof where no op states its work.
+func columnsOf(v *verdict.Verdict) []column {
+	stated := map[string]bool{}
+	for _, k := range v.Kernels {
+		for _, c := range k.Figures {
+			for name := range c.Metrics {
+				stated[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return strings.HasSuffix(c.metric, "roof") && !stated[c.metric] })
+}
+
 // figures prints the head's figures of every kernel and case, sorted by name.
 // Architecture and machine are columns where there are several.
 func (t *text) figures(v *verdict.Verdict) {
@@ -328,8 +345,9 @@ func (t *text) figures(v *verdict.Verdict) {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Arch, b.Arch))
 	})
 	var rows []row
+	columns := columnsOf(v)
 	for _, k := range kernels {
-		rows = append(rows, rowsOf(k)...)
+		rows = append(rows, rowsOf(k, columns)...)
 	}
 	if len(rows) == 0 {
 		return
@@ -375,7 +393,7 @@ type row struct {
 
 // rowsOf are those of a kernel. Of one that was measured, the compiler's figures
 // stand beside the others.
-func rowsOf(k verdict.KernelVerdict) []row {
+func rowsOf(k verdict.KernelVerdict, columns []column) []row {
 	var static evidence.Metrics
 	for _, c := range k.Figures {
 		if c.Case == "" {

@@ -155,6 +155,13 @@ waivers:
 	{"kernel", "unknown case", strings.Replace(goodKernel, "[small]", "[large]", 1), false, true},
 	{"kernel", "arch twice", strings.Replace(goodKernel, "[sm_90]", "[sm_90, sm_90]", 1), false, true},
 	{"op", "good", goodOp, true, true},
+	{"op", "work", goodOp + "work: {bytes: 8*N + 4, flops: 2*N*N, unit: f16}\n", true, true},
+	{"op", "work in bytes alone", goodOp + "work: {bytes: N}\n", true, true},
+	{"op", "work of nothing", goodOp + "work: {}\n", false, false},
+	{"op", "flops without a unit", goodOp + "work: {flops: N}\n", false, false},
+	{"op", "a unit of no flops", goodOp + "work: {bytes: N, unit: f16}\n", false, false},
+	{"op", "flops of an unknown unit", goodOp + "work: {flops: N, unit: fp16}\n", false, false},
+	{"op", "work that is no expression", goodOp + "work: {bytes: N/2}\n", false, true},
 	{"op", "unknown key", goodOp + "tolerances: 1\n", false, false},
 	{"op", "no dims", strings.Replace(goodOp, "dims: [N]\n", "", 1), false, false},
 	{"op", "size of 0", strings.Replace(goodOp, "{N: 4}", "{N: 0}", 1), false, false},
@@ -188,6 +195,7 @@ func TestSchemasKnowTheParsersKeys(t *testing.T) {
 		{"policy", "definitions.waiver", "waivers: [{" + strange + "}]\n"},
 		{"kernel", "", strange + "\n"},
 		{"op", "", strange + "\n"},
+		{"op", "properties.work", "work: {" + strange + "}\n"},
 	} {
 		var e *yamlfile.Error
 		if err := parse(t, c.schema, c.text); !errors.As(err, &e) {
@@ -320,7 +328,7 @@ func TestDocumentedKeys(t *testing.T) {
 	}{
 		{"policies.md", []table{{"policy", "", ""}, {"policy", "properties.latency", "latency."}, {"policy", "definitions.rule", "rules[]."},
 			{"policy", "definitions.rule.properties.when", "rules[].when."}, {"policy", "definitions.waiver", "waivers[]."}}},
-		{"manifests.md", []table{{"kernel", "", ""}, {"op", "", ""}}},
+		{"manifests.md", []table{{"kernel", "", ""}, {"op", "", ""}, {"op", "properties.work", "work."}}},
 	} {
 		path := filepath.Join(root, "gate/docs", doc.file)
 		data, err := os.ReadFile(path)
