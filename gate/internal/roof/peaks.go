@@ -1,10 +1,5 @@
 package roof
 
-import (
-	"maps"
-	"slices"
-)
-
 // Units are the kinds of arithmetic that peaks are known of: floating point by the
 // width of what is multiplied, tf32 and bf16 by their names, and 8-bit integers.
 var Units = []string{"f64", "f32", "tf32", "f16", "bf16", "f8", "i8"}
@@ -22,6 +17,3 @@ var peaks = map[string]map[string]int{
 	"10.0": {"f64": 128, "f32": 256, "tf32": 4096, "f16": 8192, "bf16": 8192, "f8": 16384, "i8": 16384}, // B200
 	"12.0": {"f64": 4, "f32": 256, "tf32": 512, "f16": 1024, "bf16": 1024, "f8": 2048, "i8": 2048},      // RTX PRO 6000
 }
-
-// Architectures are the compute capabilities of which peaks are known.
-func Architectures() []string { return slices.Sorted(maps.Keys(peaks)) }
