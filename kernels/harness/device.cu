@@ -33,6 +33,9 @@ void Device::open() {
   }
   (void)cudaGetLastError();
   must(prepare_dirty(shared_bytes()), "allowing shared memory");
+  flushing_.allocate(flushing_bytes() + 256);
+  must(cudaMemsetAsync(flushing_.get(), 0, flushing_bytes(), nullptr), "clearing memory");
+  must(cudaDeviceSynchronize(), "clearing memory");
   const std::string reason = nvml_.open(uuid_);
   if (!reason.empty()) std::fprintf(stderr, "gate-harness: nvml unavailable: %s\n", reason.c_str());
 }
@@ -56,14 +59,11 @@ void Device::drop_persisting_lines() const {
 
 void Device::settle(double milliseconds) const {
   const Stream stream;
-  DeviceMemory memory;
-  const size_t bytes = 2 * l2_bytes();
-  memory.allocate(bytes + 256);
-  must(cudaMemsetAsync(memory.get(), 0, bytes, stream.get()), "clearing memory");
-  uint32_t* sink = static_cast<uint32_t*>(memory.get()) + bytes / 4;
+  unsigned char* memory = static_cast<unsigned char*>(flushing_.get());
+  uint32_t* sink = reinterpret_cast<uint32_t*>(memory + flushing_bytes());
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double, std::milli>(milliseconds);
   while (std::chrono::steady_clock::now() < end) {
-    for (int i = 0; i < 16; ++i) must(enqueue_read(static_cast<unsigned char*>(memory.get()), bytes, sink, stream.get()), "settling the device");
+    for (int i = 0; i < 16; ++i) must(enqueue_read(memory, flushing_bytes(), sink, stream.get()), "settling the device");
     stream.wait("settling the device");
   }
 }

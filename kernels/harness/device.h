@@ -14,6 +14,22 @@
 #include "json.h"
 #include "nvml.h"
 
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() {
+    if (pointer_ != nullptr) (void)cudaFree(pointer_);
+  }
+
+  void allocate(size_t bytes) { must(cudaMalloc(&pointer_, bytes), "allocating device memory"); }
+  void* get() const { return pointer_; }
+
+ private:
+  void* pointer_ = nullptr;
+};
+
 // A Device is what the program runs on: the first one that CUDA shows it.
 class Device {
  public:
@@ -24,6 +40,11 @@ class Device {
   int multiprocessors() const { return properties_.multiProcessorCount; }
   size_t shared_bytes() const { return properties_.sharedMemPerBlockOptin; }
   size_t free_bytes() const;
+  // flushing is memory of twice the L2, and 256 bytes after it. It is allocated once,
+  // since that takes milliseconds, and before anything is measured, so that every
+  // kernel finds the same room.
+  const DeviceMemory& flushing() const { return flushing_; }
+  size_t flushing_bytes() const { return 2 * l2_bytes(); }
   // restore_limits undoes what a kernel before changed about the device.
   void restore_limits() const;
   // drop_persisting_lines leaves no part of the L2 to anybody in particular.
@@ -41,27 +62,12 @@ class Device {
   int driver_ = 0, runtime_ = 0;
   std::string uuid_;
   std::vector<std::pair<cudaLimit, size_t>> limits_;
+  DeviceMemory flushing_;
   Nvml nvml_;
 };
 
 // context_lost is true after an error that no later call can recover from.
 bool context_lost();
-
-class DeviceMemory {
- public:
-  DeviceMemory() = default;
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  ~DeviceMemory() {
-    if (pointer_ != nullptr) (void)cudaFree(pointer_);
-  }
-
-  void allocate(size_t bytes) { must(cudaMalloc(&pointer_, bytes), "allocating device memory"); }
-  void* get() const { return pointer_; }
-
- private:
-  void* pointer_ = nullptr;
-};
 
 // A Stream is non-blocking: work that a contender puts on the default stream is
 // not ordered with it and cannot hide.

@@ -16,21 +16,27 @@ struct Error {
   double worst = -1;
   uint64_t worst_index = 0, nonfinite = 0, mismatched = 0;
 
-  void add(double value, double exact, uint64_t index) {
-    const Kind kind = kind_of(exact);
-    if (kind_of(value) != kind) {
-      if (nonfinite++ == 0) worst_index = index;
-      return;
+  // Sums are those of one element after the other: a result does not depend on how
+  // fast it was computed.
+  void add_all(const std::vector<double>& values, const std::vector<double>& exacts, uint64_t first_index) {
+    double differences = 0, references = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double value = values[i], exact = exacts[i];
+      if (!std::isfinite(value) || !std::isfinite(exact)) {
+        if (kind_of(value) != kind_of(exact) && nonfinite++ == 0) worst_index = first_index + i;
+        continue;
+      }
+      mismatched += value != exact;
+      const double error = std::fabs(value - exact);
+      differences += error * error;
+      references += exact * exact;
+      if (error > worst) {
+        worst = error;
+        if (nonfinite == 0) worst_index = first_index + i;
+      }
     }
-    if (kind != Kind::finite) return;
-    if (value != exact) ++mismatched;
-    const double error = std::fabs(value - exact);
-    difference += error * error;
-    reference += exact * exact;
-    if (!(error <= worst)) {
-      worst = error;
-      if (nonfinite == 0) worst_index = index;
-    }
+    difference += differences;
+    reference += references;
   }
   double relative() const { return difference == 0 ? 0 : std::sqrt(difference / reference); }
 };
@@ -54,7 +60,7 @@ Distance distance(const Op& op, const Options& options, const Problem& problem, 
     const std::vector<double> values = op.to_double(output, outputs, problem.output_bytes[i]);
     const std::vector<double>& exact = golden.outputs[i];
     Error error;
-    for (size_t j = 0; j < values.size(); ++j) error.add(values[j], exact[j], found.elements + j);
+    error.add_all(values, exact, found.elements);
     found.nonfinite += error.nonfinite;
     if (is_exact(options, op.output_name(output))) found.mismatched += error.mismatched;
     else found.relative_error = std::max(found.relative_error, error.relative());
@@ -86,7 +92,7 @@ double relative_change(const Op& op, const Problem& problem, const unsigned char
     const std::vector<double> first = op.to_double(static_cast<int>(i), a, problem.output_bytes[i]);
     const std::vector<double> second = op.to_double(static_cast<int>(i), b, problem.output_bytes[i]);
     Error error;
-    for (size_t j = 0; j < first.size(); ++j) error.add(second[j], first[j], j);
+    error.add_all(second, first, 0);
     most = std::max(most, error.nonfinite > 0 ? INFINITY : error.relative());
     a += problem.output_bytes[i];
     b += problem.output_bytes[i];

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include "judge.h"
 #include "units.h"
@@ -93,6 +92,7 @@ Timed time_regime(const Job& job, Regime regime, const Staged& staged) {
   Timed timed{regime, answer.list<double>(), job.record()};
   const std::vector<double> host_ns = answer.list<double>(), sm_mhz = answer.list<double>();
   const std::string before = answer.text(), after = answer.text();
+  job.records.spend("nvml", std::chrono::duration<double, std::milli>(answer.get<double>()));
   want_plausible(timed.batches_ns, host_ns, staged.plan.calls, wall_ns, o.warmup_ms * 1e6);
   want_unchanged(findings(answer));
   const unsigned char* outputs = job.worker.shared(0);
@@ -130,15 +130,11 @@ void want_same_on_fresh_data(const Job& job, std::vector<Timed>& all) {
   }
 }
 
-// Two classes chosen at random, besides the ordinary one.
 void want_right_on_other_classes(const Job& job, const std::vector<Timed>& all) {
-  std::vector<int> others(static_cast<size_t>(job.op.classes() - 1));
-  std::iota(others.begin(), others.end(), 1);
-  std::shuffle(others.begin(), others.end(), std::mt19937(std::random_device{}()));
-  for (size_t k = 0; k < std::min<size_t>(2, others.size()); ++k) {
-    const Golden& golden = job.data.golden(job.problem, others[k], 0);
+  for (int input_class : other_classes(job)) {
+    const Golden& golden = job.data.golden(job.problem, input_class, 0);
     load(job, {&golden});
-    for (const Timed& timed : all) (void)fresh(job, timed.regime, golden, "on inputs of class " + job.op.class_name(others[k]));
+    for (const Timed& timed : all) (void)fresh(job, timed.regime, golden, "on inputs of class " + job.op.class_name(input_class));
   }
 }
 

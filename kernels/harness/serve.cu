@@ -142,7 +142,7 @@ Message Server::time(Message& request) {
   const int warmup_batches = request.get<int>(), batches = request.get<int>();
   const Times times = staged().time(regime, warmup_ms, warmup_batches, batches, exchange_.at(outputs()));
   Message answer = result();
-  answer.put(times.batches_ns).put(times.host_ns).put(times.sm_mhz).put(times.before).put(times.after);
+  answer.put(times.batches_ns).put(times.host_ns).put(times.sm_mhz).put(times.before).put(times.after).put(times.sampling_ms);
   put(answer, times.found);
   return answer;
 }

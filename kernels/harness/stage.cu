@@ -45,6 +45,8 @@ Stage::Stage(Device& device, Contender& contender, StageOrder order, std::functi
       problem_(order_.problem),
       alive_(std::move(alive)),
       last_beat_(Clock::now()),
+      scratch_(device.flushing()),
+      scratch_bytes_(device.flushing_bytes()),
       random_(order_.padding_seed) {
   device_.restore_limits();
   estimate();
@@ -117,9 +119,6 @@ void Stage::capture() {
   expected_.allocate(static_cast<size_t>(most_images_) * problem_.all_outputs());
   counters_.allocate(kCounters * sizeof(unsigned long long));
   stamps_.allocate(2 * sizeof(Stamp));
-  scratch_bytes_ = 2 * device_.l2_bytes();
-  scratch_.allocate(scratch_bytes_ + 256);
-  must(cudaMemsetAsync(scratch_.get(), 0, scratch_bytes_, stream_.get()), "clearing memory");
   memory_->clear();
   stream_.wait("clearing memory");
   for (Regime regime : {Regime::warm, Regime::cold}) {
@@ -156,7 +155,6 @@ void Stage::load(const unsigned char* images, int count) {
   image_count_ = std::min(count, most_images_);
   const size_t bytes = static_cast<size_t>(image_count_) * problem_.all_inputs();
   must(cudaMemcpyAsync(images_.get(), images, bytes, cudaMemcpyHostToDevice, stream_.get()), "copying inputs to the device");
-  lay_out(bands_, memory_->sets());
   stream_.wait("copying inputs to the device");
   beat();
 }
@@ -284,6 +282,7 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
   CallGraph& graph = *graphs_[index(regime)];
   Stamp* stamps = static_cast<Stamp*>(stamps_.get());
   Times times;
+  lay_out(bands_, graph.sets());
   clear_counters();
   const auto batch = [&] {
     poison(fresh_poison(), graph);
@@ -296,6 +295,12 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
     beat();
     return reading;
   };
+  const auto sample = [&] {
+    const auto begin = Clock::now();
+    std::string state = device_.nvml().sample().text();
+    times.sampling_ms += seconds_since(begin) * 1e3;
+    return state;
+  };
   (void)batch();
   expect(graph.sets());
   compare(graph.sets());
@@ -307,7 +312,7 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
   }
   // The state is read between the two parts of the warm-up, since reading takes
   // time in which the device is idle.
-  times.before = device_.nvml().sample().text();
+  times.before = sample();
   for (int i = 0; i < warmup_batches; ++i) {
     (void)batch();
     compare(graph.sets());
@@ -319,7 +324,7 @@ Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batch
     times.sm_mhz.push_back(clock_mhz());
     compare(graph.sets());
   }
-  times.after = device_.nvml().sample().text();
+  times.after = sample();
   inspect(graph.sets(), times.found);
   if (!problem_.repeatable) expect(graph.sets());
   download(outputs, std::min(graph.sets(), image_count_));
@@ -349,6 +354,7 @@ double Stage::replay_some(Regime regime, const std::function<bool(int)>& on) {
 // is told by a replay of one call.
 double Stage::fresh(Regime regime, unsigned char* outputs) {
   const int sets = graphs_[index(regime)]->sets();
+  lay_out(bands_, sets);
   poison(fresh_poison(), *graphs_[index(regime)]);
   const double all = replay_some(regime, [sets](int call) { return call < sets; });
   expect(sets);

@@ -54,6 +54,7 @@ struct Times {
   std::vector<double> batches_ns, host_ns;  // per call and per batch
   std::vector<double> sm_mhz;               // per batch; 0 where it could not be told
   std::string before, after;                // states of the device, JSON
+  double sampling_ms = 0;                   // of both states
   Findings found;
 };
 
@@ -65,7 +66,7 @@ class Stage {
   const Plan& plan(Regime regime) const { return plans_[index(regime)]; }
   int kernel_nodes(Regime regime) const { return graphs_[index(regime)]->kernel_nodes(); }
 
-  // load puts images of inputs into all sets, set i getting image i mod images.
+  // load takes images of inputs; what comes next puts image i mod images into set i.
   void load(const unsigned char* images, int count);
   // attempt replays a graph between fresh bands and poison; what each image gave
   // goes to `outputs`, one image after the other. After a producer there is one.
@@ -121,9 +122,10 @@ class Stage {
   double call_ns_ = 0;
   std::unique_ptr<CallMemory> memory_;
   std::unique_ptr<CallGraph> graphs_[2], after_producer_;
-  DeviceMemory images_, expected_, counters_, scratch_, stamps_;
+  DeviceMemory images_, expected_, counters_, stamps_;
+  const DeviceMemory& scratch_;
+  const size_t scratch_bytes_;
   int image_count_ = 0, most_images_ = 1;
-  size_t scratch_bytes_ = 0;
   Pattern bands_{0, 0xFF};
   uint64_t random_;
 };

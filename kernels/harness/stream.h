@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -32,6 +34,8 @@ class RecordStream {
   void absent(const Json& body) { send("absent", body, &absents_); }
   // error reports a failure of one unit; kernel and case are empty where it has none.
   void error(const std::string& kernel, const std::string& case_name, const Failure& failure);
+  // spend adds to the milliseconds of one kind of work, which the end record tells.
+  void spend(const char* work, std::chrono::duration<double, std::milli> time) { spent_[work] += time.count(); }
   // end closes the stream with the count of what was sent.
   void end();
 
@@ -42,6 +46,7 @@ class RecordStream {
 
   std::mutex writing_;
   std::atomic<bool> announced_{false};
+  std::map<std::string, double> spent_;
   int fd_ = -1;
   int begins_ = 0, checks_ = 0, times_ = 0, profiles_ = 0, absents_ = 0, errors_ = 0;
 };

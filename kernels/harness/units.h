@@ -47,8 +47,12 @@ Findings findings(Message& answer);
 // of the images loaded last.
 void all_alone(const Job& job, Regime regime, int set);
 
+// other_classes are two classes besides the ordinary one, chosen at random for each
+// kernel and process, on which the timed graphs are judged.
+std::vector<int> other_classes(const Job& job);
 
-// preload chooses the inputs of a job, and computes what is in no file.
+// preload chooses the inputs of a job, and computes what is in no file. It runs while
+// the device starts.
 void preload(const Job& job);
 
 // check compares the kernel with the reference on every input class.

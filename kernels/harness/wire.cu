@@ -17,6 +17,22 @@ struct Head {
 
 }  // namespace
 
+const char* name(Request request) {
+  switch (request) {
+    case Request::open: return "open";
+    case Request::settle: return "settle";
+    case Request::stage: return "stage";
+    case Request::load: return "load";
+    case Request::attempt: return "attempt";
+    case Request::time: return "time";
+    case Request::skip: return "skip";
+    case Request::single: return "single";
+    case Request::fresh: return "fresh";
+    case Request::profile: return "profile";
+  }
+  return "";
+}
+
 const char* Message::take(size_t count) {
   if (count > bytes_.size() - at_) throw Failure("forged", "a message between runner and worker is cut short");
   const char* start = bytes_.data() + at_;

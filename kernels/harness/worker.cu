@@ -49,6 +49,8 @@ unsigned char* Worker::shared(size_t bytes) {
 
 void Worker::begin(Request request, const Message& body) {
   number_ = random_();
+  asked_ = name(request);
+  begun_ = std::chrono::steady_clock::now();
   Message message = std::move(Message().put(request));
   if (!channel_->send(number_, Message(message.bytes() + body.bytes()))) end_as_worker_did();
 }
@@ -58,6 +60,9 @@ Message Worker::finish() {
     uint64_t number = 0;
     std::optional<Message> answer = channel_->receive(number);
     if (!answer) end_as_worker_did();
+    const auto now = std::chrono::steady_clock::now();
+    records_.spend(asked_, now - begun_);
+    begun_ = now;
     if (number != number_) throw Failure("forged", "something other than the harness wrote into its socket");
     switch (answer->get<Answer>()) {
       case Answer::alive: records_.alive(); break;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -43,5 +44,7 @@ class Worker {
   pid_t process_ = -1;
   std::mt19937_64 random_;
   uint64_t number_ = 0;
+  const char* asked_ = "";
+  std::chrono::steady_clock::time_point begun_;
   bool lost_ = false;
 };

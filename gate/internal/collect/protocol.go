@@ -94,6 +94,12 @@ type errorMsg struct {
 }
 
 type endMsg struct {
+	sentMsg
+	MS map[string]float64 `json:"ms"` // how long the program took, by kind of work
+}
+
+// sentMsg counts records.
+type sentMsg struct {
 	Begin   int `json:"begin"`
 	Check   int `json:"check"`
 	Time    int `json:"time"`
@@ -136,7 +142,7 @@ func parseStream(data []byte) *stream {
 }
 
 func (s *stream) read(data []byte) error {
-	var sent endMsg
+	var sent sentMsg
 	r := bufio.NewScanner(bytes.NewReader(data))
 	r.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for n := 1; r.Scan(); n++ {
@@ -175,7 +181,7 @@ func (m message) messages() int {
 	return n
 }
 
-func (s *stream) take(m message, line []byte, sent *endMsg) error {
+func (s *stream) take(m message, line []byte, sent *sentMsg) error {
 	raw := rawLine{text: line}
 	switch {
 	case m.messages() != 1:
@@ -222,8 +228,8 @@ func (s *stream) take(m message, line []byte, sent *endMsg) error {
 		s.errors = append(s.errors, *m.Error)
 		raw.kernel, raw.kase = m.Error.Kernel, m.Error.Case
 	case m.End != nil:
-		if *m.End != *sent {
-			return fmt.Errorf("the end record counts %+v, %+v arrived", *m.End, *sent)
+		if m.End.sentMsg != *sent {
+			return fmt.Errorf("the end record counts %+v, %+v arrived", m.End.sentMsg, *sent)
 		}
 		if err := s.complete(); err != nil {
 			return err
