@@ -274,6 +274,28 @@ func rowsArgs(mode, op, kernel, shape string) []string {
 		"--run", "k@" + shape[:strings.Index(shape, "=")]}
 }
 
+// TestPersistingLinesGainNothing: a kernel that asks for lines which stay in the L2 is
+// as cold as one that does not.
+func TestPersistingLinesGainNothing(t *testing.T) {
+	s := buildStandIn(t)
+	cold := map[string]string{}
+	for _, name := range []string{"honest", "persists"} {
+		kernel := filepath.Join(t.TempDir(), "kernel.so")
+		s.compile(t, kernel, "-shared", "-fPIC", "-fno-gnu-unique", "-x", "c++", filepath.Join(cheats, name, name+".cu"), "-L"+s.dir, "-lcudart")
+		records, code := run(t, s.program, "time", "--op", s.op, "--tolerance", "relative_error=1e-4", "--exact", "largest", "--case", "small=R:128,C:256",
+			"--kernel", "k="+kernel, "--run", "k@small", "--regimes", "cold", "--calls", "k@small/cold=8", "--batches", "4", "--warmup-ms", "0")
+		checkFrame(t, records, code)
+		for _, r := range records {
+			if time, ok := r["time"]; ok {
+				cold[name] = fmt.Sprint(time["batches_ns"])
+			}
+		}
+	}
+	if cold["honest"] == "" || cold["honest"] != cold["persists"] {
+		t.Errorf("batches in ns: %v", cold)
+	}
+}
+
 // hold runs what gate would: the check, and the timing of what passes it.
 func (c cheat) hold(t *testing.T, program, op, kernel, shape string, timing ...string) {
 	t.Helper()

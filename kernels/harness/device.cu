@@ -53,6 +53,10 @@ void Device::restore_limits() const {
 
 void Device::drop_persisting_lines() const {
   (void)cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+  reset_persisting_lines();
+}
+
+void Device::reset_persisting_lines() const {
   (void)cudaCtxResetPersistingL2Cache();
   (void)cudaGetLastError();  // a device without such lines says so
 }

@@ -47,8 +47,10 @@ class Device {
   size_t flushing_bytes() const { return 2 * l2_bytes(); }
   // restore_limits undoes what a kernel before changed about the device.
   void restore_limits() const;
-  // drop_persisting_lines leaves no part of the L2 to anybody in particular.
+  // drop_persisting_lines leaves no part of the L2 to anybody in particular, and
+  // reset_persisting_lines lets lines go that a kernel asked to keep.
   void drop_persisting_lines() const;
+  void reset_persisting_lines() const;
   const Nvml& nvml() const { return nvml_; }
   // settle keeps the device busy for a while, since the first work after a pause
   // runs at other clocks than what follows.
@@ -80,6 +82,12 @@ class Stream {
 
   cudaStream_t get() const { return stream_; }
   void wait(const char* doing) const { must(cudaStreamSynchronize(stream_), doing); }
+  // forget_window takes back what somebody said about memory that this stream uses.
+  void forget_window() const {
+    const cudaStreamAttrValue none = {};
+    (void)cudaStreamSetAttribute(stream_, cudaStreamAttributeAccessPolicyWindow, &none);
+    (void)cudaGetLastError();  // a device without windows says so
+  }
 
  private:
   cudaStream_t stream_ = nullptr;

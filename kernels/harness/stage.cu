@@ -52,7 +52,10 @@ Stage::Stage(Device& device, Contender& contender, StageOrder order, std::functi
   estimate();
   make_plans();
   capture();
+  // The kernel's host code does not run any more: what it asked of the L2 ends here,
+  // for the harness's own work in this stream as well.
   device_.drop_persisting_lines();
+  stream_.forget_window();
 }
 
 // The time of a call, measured on memory without data: first with few calls,
@@ -264,6 +267,7 @@ Findings Stage::attempt(const Attempt& attempt, unsigned char* outputs) {
 
 void Stage::flush(Regime regime) {
   if (regime == Regime::warm) return;
+  device_.reset_persisting_lines();
   uint32_t* sink = static_cast<uint32_t*>(scratch_.get()) + scratch_bytes_ / 4;
   must(enqueue_read(static_cast<unsigned char*>(scratch_.get()), scratch_bytes_, sink, stream_.get()), "flushing the L2");
 }

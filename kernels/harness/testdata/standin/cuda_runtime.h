@@ -29,6 +29,7 @@ struct Launch {
   dim3 grid, block;
   cudaStream_t stream;
   bool programmatic;
+  cudaAccessPolicyWindow window;
   const void* function;
   std::function<void()> thread;  // what one thread does
 };
@@ -36,7 +37,7 @@ cudaError_t launch(Launch launch);
 // touch is a load of a line, with its cost.
 void touch(const void* address);
 void prefetch(const void* address);  // a load that nobody waits for
-void persist();  // the kernel asks for lines that stay in the L2
+void persist();  // what this kernel loads from now on stays in the L2
 uint64_t device_ns();
 uint64_t spend(uint64_t ns);
 }  // namespace standin
@@ -59,8 +60,11 @@ T atomicAdd(T* at, U value) {
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A... args) {
   bool programmatic = false;
-  for (unsigned i = 0; i < config->numAttrs; ++i)
+  cudaAccessPolicyWindow window = {};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id == cudaLaunchAttributeAccessPolicyWindow) window = config->attrs[i].val.accessPolicyWindow;
     programmatic |= config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization && config->attrs[i].val.programmaticStreamSerializationAllowed != 0;
-  return standin::launch({config->gridDim, config->blockDim, config->stream, programmatic, reinterpret_cast<const void*>(kernel),
+  }
+  return standin::launch({config->gridDim, config->blockDim, config->stream, programmatic, window, reinterpret_cast<const void*>(kernel),
                           [=] { kernel(static_cast<P>(args)...); }});
 }

@@ -10,6 +10,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -60,11 +61,13 @@ std::vector<CUstream_st*> streams{&legacy};
 
 cudaError_t fail(cudaError_t error) { return last_error = error; }
 
-// The L2: the lines that were loaded last.
+// The L2: the lines that were loaded last, and those that persist until they are reset.
 class Cache {
  public:
   // load is true when the line was there.
-  bool load(uintptr_t line) {
+  bool load(uintptr_t line, bool persists) {
+    if (persisting_.count(line) != 0) return true;
+    if (persists) persisting_.insert(line);
     const auto at = where_.find(line);
     if (at != where_.end()) {
       order_.splice(order_.begin(), order_, at->second);
@@ -78,13 +81,22 @@ class Cache {
     }
     return false;
   }
-  void empty() { order_.clear(), where_.clear(); }
+  void reset_persisting() { persisting_.clear(); }
 
  private:
+  std::set<uintptr_t> persisting_;
   std::list<uintptr_t> order_;
   std::unordered_map<uintptr_t, std::list<uintptr_t>::iterator> where_;
 };
 Cache cache;
+size_t set_aside = 0;  // of the L2, for windows whose lines persist
+cudaAccessPolicyWindow window = {};  // of the kernel that runs
+bool loads_persist = false;
+
+bool persists(const void* address) {
+  const char *at = static_cast<const char*>(address), *begin = static_cast<const char*>(window.base_ptr);
+  return loads_persist || (set_aside > 0 && window.hitProp == cudaAccessPropertyPersisting && at >= begin && at < begin + window.num_bytes);
+}
 
 std::function<void()> pending;  // what a programmatic launch did not wait for
 
@@ -97,6 +109,8 @@ void finish_pending() {
 
 void run_kernel(const standin::Launch& launch) {
   clock_ns += 1000;
+  window = launch.window;
+  loads_persist = false;
   gridDim = launch.grid;
   blockDim = launch.block;
   for (blockIdx.x = 0; blockIdx.x < launch.grid.x; ++blockIdx.x)
@@ -181,9 +195,9 @@ cudaError_t launch(Launch launch) {
   return cudaSuccess;
 }
 
-void touch(const void* address) { clock_ns += cache.load(reinterpret_cast<uintptr_t>(address) / kLine) ? 1 : 5; }
-void prefetch(const void* address) { (void)cache.load(reinterpret_cast<uintptr_t>(address) / kLine); }
-void persist() {}
+void touch(const void* address) { clock_ns += cache.load(reinterpret_cast<uintptr_t>(address) / kLine, persists(address)) ? 1 : 5; }
+void prefetch(const void* address) { (void)cache.load(reinterpret_cast<uintptr_t>(address) / kLine, persists(address)); }
+void persist() { loads_persist = true; }
 uint64_t device_ns() { return clock_ns; }
 uint64_t spend(uint64_t ns) { return clock_ns += ns; }
 
@@ -212,8 +226,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
 cudaError_t cudaDriverGetVersion(int* v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) { return *value = 0, cudaSuccess; }
-cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
-cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (limit == cudaLimitPersistingL2CacheSize) set_aside = value;
+  return cudaSuccess;
+}
+cudaError_t cudaCtxResetPersistingL2Cache() { return cache.reset_persisting(), cudaSuccess; }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) { return *free = size_t{1} << 27, *total = size_t{1} << 28, cudaSuccess; }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 cudaError_t cudaProfilerStart() { return cudaSuccess; }
@@ -260,6 +277,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   streams.push_back(*stream);
   return cudaSuccess;
 }
+cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue*) { return cudaSuccess; }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   streams.erase(std::find(streams.begin(), streams.end(), stream));
   delete stream;
