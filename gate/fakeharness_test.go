@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,6 +46,17 @@ func behaviourOf(library string) (behaviour, error) {
 		b[name] = value
 	}
 	return b, nil
+}
+
+// on is the behaviour on one case, which goes before that on all.
+func (b behaviour) on(kase string) behaviour {
+	out := maps.Clone(b)
+	for name, value := range b {
+		if name, of, there := strings.Cut(name, "@"); there && of == kase {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 func (b behaviour) number(name string, otherwise float64) float64 {
@@ -183,8 +195,8 @@ func newFakeRun(run, mode, seed string, kernels []string) (*fakeRun, error) {
 		return nil, fmt.Errorf("no --kernel for %s", run)
 	}
 	u.library = strings.TrimPrefix(kernels[i], u.kernel+"=")
-	var err error
-	u.behaviour, err = behaviourOf(u.library)
+	b, err := behaviourOf(u.library)
+	u.behaviour = b.on(u.kase)
 	return u, err
 }
 
@@ -229,7 +241,7 @@ func (u *fakeRun) perform(s *fakeStream) bool {
 		if !u.launch(s) {
 			return false
 		}
-		s.send("profile", u.record(map[string]any{"calls": 1}))
+		s.send("profile", u.record(map[string]any{"calls": 1, "kernel_nodes": u.behaviour.number("launches", 1)}))
 	}
 	return true
 }
@@ -293,7 +305,7 @@ func (u *fakeRun) time(regime string) map[string]any {
 	fmt.Fprint(h, u.seed, u.kernel, u.kase, regime)
 	random := rand.New(rand.NewPCG(h.Sum64(), 1))
 	noise := u.behaviour.number("noise", 0.001)
-	typical := u.behaviour.number("latency@"+u.kase, u.behaviour.number("latency", 10000)) * (1 + noise*(random.Float64()-0.5)) * u.sway(regime)
+	typical := u.behaviour.number("latency", 10000) * (1 + noise*(random.Float64()-0.5)) * u.sway(regime)
 	if regime == "cold" {
 		typical *= 1.5
 	}

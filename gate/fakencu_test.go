@@ -21,6 +21,7 @@ func fakeNCU(args []string) int {
 	flags, program := ncuFlags(args)
 	counters := strings.Split(flags["--metrics"], ",")
 	note("ncu " + flags["--metrics"])
+	note("starts ncu for " + strings.Join(runsOf(program), " "))
 	trouble, counter, _ := strings.Cut(os.Getenv("FAKE_NCU"), "=")
 	if trouble == "unknown" && slices.Contains(counters, counter) {
 		return ncuSays(flags, "==ERROR== Failed to find metric "+counter+"\n", 1)
@@ -42,7 +43,7 @@ func fakeNCU(args []string) int {
 	if err != nil {
 		return failed(err)
 	}
-	page := rawPage(counters, b)
+	page := rawPage(counters, b, runsOf(program))
 	if b["torn"] == "ncu" {
 		page = page[:len(page)/2]
 	}
@@ -79,22 +80,45 @@ func libraryOf(program []string) string {
 	return path
 }
 
-// rawPage is a table of one launch, or of as many as the behaviour says.
-func rawPage(counters []string, b behaviour) string {
+// runsOf are the kernels and cases of a call of the harness, in their order.
+func runsOf(program []string) []string {
+	var runs []string
+	for i, arg := range program {
+		if arg == "--run" {
+			runs = append(runs, program[i+1])
+		}
+	}
+	return runs
+}
+
+// rawPage is a table of one launch for each run, or of as many as the behaviour says.
+// "eager" launches are made and were not captured; a "renumbered" table begins anew
+// with each run.
+func rawPage(counters []string, b behaviour, runs []string) string {
 	names := []string{"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC"}
 	units := make([]string, len(names))
-	row := []string{"0", "1788", "gate-harness", "127.0.0.1", "toy", "1", "7", fmt.Sprintf("(%g, 1, 1)", b.number("block", 128)), "(32, 1, 1)", "0", "9.0"}
 	for _, c := range counters {
-		names = append(names, c)
-		unit, value := counterValue(c, b)
-		units, row = append(units, unit), append(row, strconv.FormatFloat(value, 'f', 2, 64))
+		unit, _ := counterValue(c, b)
+		names, units = append(names, c), append(units, unit)
+	}
+	rows, id := [][]string{names, units}, 0
+	for _, run := range runs {
+		_, kase, _ := strings.Cut(run, "@")
+		on := b.on(kase)
+		row := []string{"", "1788", "gate-harness", "127.0.0.1", "toy", "1", "7", fmt.Sprintf("(%g, 1, 1)", on.number("block", 128)), "(32, 1, 1)", "0", "9.0"}
+		for _, c := range counters {
+			_, value := counterValue(c, on)
+			row = append(row, strconv.FormatFloat(value, 'f', 2, 64))
+		}
+		if b["renumbered"] != "" {
+			id = 0
+		}
+		for range int(on.number("launches", 1) + on.number("eager", 0)) {
+			row[0] = strconv.Itoa(id)
+			rows, id = append(rows, slices.Clone(row)), id+1
+		}
 	}
 	var text strings.Builder
-	rows := [][]string{names, units}
-	for id := range int(b.number("launches", 1)) {
-		row[0] = strconv.Itoa(id)
-		rows = append(rows, slices.Clone(row))
-	}
 	for _, cells := range rows {
 		text.WriteString(`"` + strings.Join(cells, `","`) + "\"\n")
 	}

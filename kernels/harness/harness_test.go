@@ -154,6 +154,11 @@ func run(t *testing.T, program string, args ...string) (records []record, code i
 	if exit != nil {
 		code = exit.ExitCode()
 	}
+	return parse(t, out), code
+}
+
+func parse(t *testing.T, out []byte) (records []record) {
+	t.Helper()
 	for _, line := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
 		var r record
 		if err := json.Unmarshal([]byte(line), &r); err != nil || len(r) != 1 {
@@ -161,7 +166,7 @@ func run(t *testing.T, program string, args ...string) (records []record, code i
 		}
 		records = append(records, r)
 	}
-	return records, code
+	return records
 }
 
 // checkFrame holds a stream to what is true of every one: the configuration
@@ -221,7 +226,9 @@ func TestProgramUsage(t *testing.T) {
 		{"case twice", slices.Concat(check, shape, shape, kernel, []string{"--run", "k@m"}), "two are named m"},
 		{"dim twice", []string{"check", "--case", "m=B:1,B:2"}, "m gives B twice"},
 		{"dim of zero", []string{"check", "--case", "m=B:0"}, "0 is not a number in range"},
-		{"two profiles", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m", "--run", "k@m"}), "exactly one --run"},
+		{"a case profiled twice", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m", "--run", "k@m"}), "profile takes a case once"},
+		{"two kernels profiled", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--kernel", "j=j.so", "--case", "n=B:2", "--run", "k@m", "--run", "j@n"}), "every --run of one kernel"},
+		{"nothing profiled", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel), "want at least one --run"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -151,7 +151,12 @@ Message Server::profile() {
   Stage& stage = staged();
   stage.call();
   must(cudaProfilerStart(), "starting the profiler");
-  stage.call();
+  try {
+    stage.call();
+  } catch (...) {
+    (void)cudaProfilerStop();  // the set-up of the next case is not profiled
+    throw;
+  }
   must(cudaProfilerStop(), "stopping the profiler");
   return result();
 }

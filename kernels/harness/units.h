@@ -61,5 +61,6 @@ void check(const Job& job);
 // measure times the kernel in every regime that was asked for.
 void measure(const Job& job);
 
-// profile makes one call between cudaProfilerStart and cudaProfilerStop.
+// profile makes one call between cudaProfilerStart and cudaProfilerStop, and says how
+// many kernels a captured call launches.
 void profile(const Job& job);

@@ -270,22 +270,27 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 	case s.Tier == evidence.Latency:
 		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks), s.States))
 	case s.Tier == evidence.Profile:
-		return c.eachUnit(ctx, s, l, c.profileUnit)
+		return c.eachContender(ctx, s, l, c.profileUnits)
 	case s.Tier == evidence.Sanitizer:
-		return c.eachUnit(ctx, s, l, c.sanitizeUnit)
+		return c.sanitizeEach(ctx, s, l)
 	}
+	return c.eachContender(ctx, s, l, c.checkUnits)
+}
+
+// eachContender measures kernel after kernel, all cases of one in one process.
+func (c *Bench) eachContender(ctx context.Context, s plan.Step, l *evidence.Ledger, measure func(context.Context, []unit) ([]*evidence.Record, error)) error {
 	for _, group := range byContender(c.units(s.Tasks)) {
-		if err := enter(l)(c.checkUnits(ctx, group)); err != nil {
+		if err := enter(l)(measure(ctx, group)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eachUnit measures units whose processes are their own.
-func (c *Bench) eachUnit(ctx context.Context, s plan.Step, l *evidence.Ledger, measure func(context.Context, unit) (*evidence.Record, error)) error {
+// sanitizeEach searches the units one by one: each tool has a process for each.
+func (c *Bench) sanitizeEach(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
 	for _, u := range c.units(s.Tasks) {
-		r, err := measure(ctx, u)
+		r, err := c.sanitizeUnit(ctx, u)
 		if err := enter(l)([]*evidence.Record{r}, err); err != nil {
 			return err
 		}

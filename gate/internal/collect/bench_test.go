@@ -69,8 +69,9 @@ echo "{\"end\":{\"begin\":0,\"check\":$n,\"time\":0,\"profile\":0,\"error\":0}}"
 `
 }
 
-// onePage is an ncu that measures the registers of one launch.
-var onePage = "cat >$log <<'PAGE'\n" + page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`) + "PAGE\n" + say(configLine, profileLine, endLine(profileLine))
+// onePage is an ncu that measures the registers of one launch of what it is asked for.
+var onePage = "cat >$log <<'PAGE'\n" + page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`) + "PAGE\n" +
+	"run=$(sed -n '/^--run$/{n;p}' $dir/args)\nsed \"s|op/k|${run%@*}|; s|\\\"small\\\"|\\\"${run#*@}\\\"|\" <<'LINES'\n" + configLine + "\n" + profileLine + "\n" + endLine(profileLine) + "\nLINES\n"
 
 func entries(l *evidence.Ledger, tasks []plan.Task) []evidence.Entry {
 	var out []evidence.Entry

@@ -126,18 +126,11 @@ func (c *Bench) runIn(ctx context.Context, tmp string, program command.Command, 
 
 // harness runs one process of the measuring program.
 func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ...string) (*stream, command.Result, error) {
-	op, err := c.op(units[0].op)
+	args, reads, err := c.ask(ctx, mode, units)
 	if err != nil {
 		return nil, command.Result{}, err
 	}
-	args, reads := append(harnessArgs(mode, op, units), extra...), files(op, units)
-	data, err := c.inputs(ctx, op, units)
-	if err != nil {
-		return nil, command.Result{}, err
-	}
-	if data != "" {
-		args, reads = append(args, "--data", data), append(reads, data)
-	}
+	args = append(args, extra...)
 	program := command.Command{Path: c.program, Args: args, Limit: harnessLimit, Idle: c.idle()}
 	r, err := c.run(ctx, program, reads...)
 	if err == nil && r.Over {
@@ -149,6 +142,25 @@ func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ..
 	s := parseStream(r.Stdout)
 	c.timed(s)
 	return s, r, nil
+}
+
+// ask is what the harness is asked for about these units, and what it reads then. A
+// profile takes one input of each case, for which the whole folder is not made.
+func (c *Bench) ask(ctx context.Context, mode string, units []unit) (args, reads []string, err error) {
+	op, err := c.op(units[0].op)
+	if err != nil {
+		return nil, nil, err
+	}
+	args, reads = harnessArgs(mode, op, units), files(op, units)
+	if mode != "profile" {
+		if err := c.makeInputs(ctx, op, units); err != nil {
+			return nil, nil, err
+		}
+	}
+	if data := c.inputs(op); data != "" {
+		args, reads = append(args, "--data", data), append(reads, data)
+	}
+	return args, reads, nil
 }
 
 // files are what a process over these units loads.

@@ -108,11 +108,12 @@ func sent(t *testing.T, k *manifest.Kernel) [][]string {
 	b.program, b.ncu, b.metrics = program, ncu, []string{"ncu.registers_per_thread"}
 	b.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
 	var units []unit
+	one, reference := &build.Artifact{Library: "/lib/a=b @c.so"}, &build.Artifact{Library: "/lib/a=b @c.so", Of: k}
 	for _, c := range k.Cases {
 		for _, role := range []string{"", "sm_90a", "reference:sm_90"} {
-			artifact := &build.Artifact{Library: "/lib/a=b @c.so"}
+			artifact := one
 			if strings.HasPrefix(role, "reference:") {
-				artifact.Of = k
+				artifact = reference
 			}
 			units = append(units, unit{pdl: k.PDL, kernel: k.Name, role: role, op: k.Op, on: c, artifact: artifact})
 		}
@@ -120,17 +121,25 @@ func sent(t *testing.T, k *manifest.Kernel) [][]string {
 	ctx := context.Background()
 	b.checkUnits(ctx, units)
 	b.timeAlone(ctx, units, []evidence.CacheState{evidence.Warm})
-	b.profileUnit(ctx, units[0])
+	for _, group := range byContender(units) {
+		b.profileUnits(ctx, group)
+	}
 	b.probe(ctx)
 	data, err := os.ReadFile(filepath.Join(dir, "sent"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lists [][]string
-	modes := map[string]bool{}
+	modes, together := map[string]bool{}, 0
 	for _, list := range strings.Split(strings.TrimSpace(string(data)), "\n\n") {
 		lists = append(lists, strings.Split(list, "\n"))
 		modes[lists[len(lists)-1][0]] = true
+		if lists[len(lists)-1][0] == "profile" && strings.Count("\n"+list, "\n--run\n") == len(k.Cases) {
+			together++
+		}
+	}
+	if len(k.Cases) < 2 || together != 3 {
+		t.Fatalf("%d of 3 contenders were profiled on all of %d cases at once", together, len(k.Cases))
 	}
 	if len(modes) != 4 || !modes["check"] || !modes["time"] || !modes["profile"] || !modes["device"] {
 		t.Fatalf("sent in modes %v", modes)

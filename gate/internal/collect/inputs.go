@@ -14,25 +14,36 @@ import (
 )
 
 // inputs is the folder of an op's inputs and their exact results, from which the
-// harness chooses at random. What a case lacks is made first, once for an op, a
-// case and a cache. It is "" where there is no such folder, and the harness
+// harness chooses at random. It is "" where there is no such folder, and the harness
 // computes what it needs.
-func (c *Bench) inputs(ctx context.Context, op string, units []unit) (string, error) {
-	if c.data == "" {
-		return "", nil
+func (c *Bench) inputs(op string) string {
+	folder := c.inputsPath(op)
+	if _, err := os.Stat(folder); c.data == "" || err != nil {
+		return ""
 	}
-	folder := filepath.Join(c.data, strings.TrimSuffix(filepath.Base(op), ".so"))
+	return folder
+}
+
+func (c *Bench) inputsPath(op string) string {
+	return filepath.Join(c.data, strings.TrimSuffix(filepath.Base(op), ".so"))
+}
+
+// makeInputs makes what a case lacks, once for an op, a case and a cache.
+func (c *Bench) makeInputs(ctx context.Context, op string, units []unit) error {
+	if c.data == "" {
+		return nil
+	}
 	for _, u := range units {
-		to := filepath.Join(folder, inputsOf(u.on))
+		to := filepath.Join(c.inputsPath(op), inputsOf(u.on))
 		if _, err := os.Stat(to); err == nil {
 			continue
 		}
 		c.say("making inputs of %s on %s", u.op.Name, u.on.Name)
-		if err := c.makeInputs(ctx, op, u, to); err != nil {
-			return "", fmt.Errorf("making inputs of %s on %s: %w", u.op.Name, u.on.Name, err)
+		if err := c.makeCase(ctx, op, u, to); err != nil {
+			return fmt.Errorf("making inputs of %s on %s: %w", u.op.Name, u.on.Name, err)
 		}
 	}
-	return folder, nil
+	return nil
 }
 
 // inputsOf is the harness's name for the folder of a case: "mission-1x8x512x64".
@@ -44,9 +55,9 @@ func inputsOf(c manifest.Case) string {
 	return c.Name + "-" + strings.Join(sizes, "x")
 }
 
-// makeInputs lets the op fill a new folder, which is then put into its place: a
+// makeCase lets the op fill a new folder, which is then put into its place: a
 // folder that is there is whole.
-func (c *Bench) makeInputs(ctx context.Context, op string, u unit, to string) error {
+func (c *Bench) makeCase(ctx context.Context, op string, u unit, to string) error {
 	tmp, err := disk.TempDir(c.cache, "inputs")
 	if err != nil {
 		return err

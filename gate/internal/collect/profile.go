@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,39 +15,82 @@ import (
 	"github.com/kernelgate/gate/ncu"
 )
 
-// profileLimit ends a profiler that does not end: it replays the kernel once
-// for every group of counters.
+// profileLimit ends a profiler that does not end, for each case: it replays the
+// kernel once for every group of counters.
 const profileLimit = 5 * time.Minute
 
-// profileUnit runs one call of one unit under Nsight Compute. It is never mixed
-// with timing.
-func (c *Bench) profileUnit(ctx context.Context, u unit) (*evidence.Record, error) {
+// profileUnits runs one call of each unit under Nsight Compute. The units are cases
+// of one kernel and share a process, since ncu takes far longer to start than to
+// measure a call. Profiling is never mixed with timing.
+func (c *Bench) profileUnits(ctx context.Context, units []unit) ([]*evidence.Record, error) {
 	if c.ncu == "" {
-		return c.failed(evidence.Profile, u, &evidence.Failure{Kind: evidence.Tool, Message: c.ncuWhy}), nil
+		return c.allFailed(units, &evidence.Failure{Kind: evidence.Tool, Message: c.ncuWhy}), nil
 	}
-	c.say("profiling %s on %s", u.kernel, u.on.Name)
-	text, s, end, err := c.runNCU(ctx, u)
+	var cases []string
+	for _, u := range units {
+		cases = append(cases, u.on.Name)
+	}
+	c.say("profiling %s on %s", units[0].kernel, strings.Join(cases, ", "))
+	text, s, end, err := c.runNCU(ctx, units)
 	if err != nil {
-		return nil, fmt.Errorf("profiling %s: %w", u.kernel, err)
+		return nil, fmt.Errorf("profiling %s: %w", units[0].kernel, err)
 	}
-	r, f := c.profileRecord(u, text, s, end)
+	pages, f := profilePages(units, text, s, end)
 	if f != nil {
-		r = c.failed(evidence.Profile, u, f)
-		if unsettles(f) {
-			return r, c.probe(ctx)
-		}
-		return r, nil
+		return c.profileAlone(ctx, units, f)
 	}
-	return r, c.keep(r, "", map[string][]byte{"ncu.csv": text})
+	var records []*evidence.Record
+	for i, u := range units {
+		r, f := c.profileRecord(u, pages[i], s.config.Protocol)
+		if f != nil {
+			records = append(records, c.failed(evidence.Profile, u, f))
+			continue
+		}
+		records = append(records, r)
+		if err := c.keep(r, "", map[string][]byte{"ncu.csv": pages[i].text}); err != nil {
+			return records, err
+		}
+	}
+	return records, nil
 }
 
-// runNCU profiles one call. A counter that this ncu does not know on this chip
+// profileAlone gives each case a process of its own after one that they shared
+// failed: which of them was to blame is not always told, and the others are not lost
+// with it. A process that had one case has said all that there is.
+func (c *Bench) profileAlone(ctx context.Context, units []unit, f *evidence.Failure) ([]*evidence.Record, error) {
+	var gone error
+	if unsettles(f) {
+		gone = c.probe(ctx)
+	}
+	if gone != nil || len(units) == 1 || f.Kind == evidence.Permission {
+		return c.allFailed(units, f), gone
+	}
+	var records []*evidence.Record
+	for _, u := range units {
+		one, err := c.profileUnits(ctx, []unit{u})
+		records = append(records, one...)
+		if err != nil {
+			return records, err
+		}
+	}
+	return records, nil
+}
+
+func (c *Bench) allFailed(units []unit, f *evidence.Failure) []*evidence.Record {
+	var records []*evidence.Record
+	for _, u := range units {
+		records = append(records, c.failed(evidence.Profile, u, f))
+	}
+	return records
+}
+
+// runNCU profiles one call of each unit. A counter that this ncu does not know on this chip
 // fails the whole run, so it is asked again without; the figures made from the
 // counter are then missing by name.
-func (c *Bench) runNCU(ctx context.Context, u unit) (text []byte, s *stream, r command.Result, err error) {
+func (c *Bench) runNCU(ctx context.Context, units []unit) (text []byte, s *stream, r command.Result, err error) {
 	counters, _ := ncu.Counters(c.device.ComputeCapability, c.metrics...)
 	for {
-		text, s, r, err = c.askNCU(ctx, u, counters)
+		text, s, r, err = c.askNCU(ctx, units, counters)
 		known := without(counters, unknownCounters(text))
 		if err != nil || len(known) == len(counters) || len(known) == 0 {
 			return text, s, r, err
@@ -73,9 +117,10 @@ func without(counters []string, unknown map[string]bool) []string {
 	})
 }
 
-func (c *Bench) askNCU(ctx context.Context, u unit, counters []string) (text []byte, s *stream, r command.Result, err error) {
-	return c.watch(ctx, watcher{c.ncu, profileLimit, []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off", "--metrics", strings.Join(counters, ","), "--log-file"}}, u)
+func (c *Bench) askNCU(ctx context.Context, units []unit, counters []string) (text []byte, s *stream, r command.Result, err error) {
+	limit := time.Duration(len(units)) * profileLimit
+	return c.watch(ctx, watcher{c.ncu, limit, []string{"--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+		"--cache-control", "none", "--target-processes", "all", "--profile-from-start", "off", "--metrics", strings.Join(counters, ","), "--log-file"}}, units)
 }
 
 // onlyJSON drops ncu's own lines, which share standard output with the
@@ -90,8 +135,9 @@ func onlyJSON(stdout []byte) []byte {
 	return []byte(strings.Join(kept, ""))
 }
 
-func (c *Bench) profileRecord(u unit, text []byte, s *stream, end command.Result) (*evidence.Record, *evidence.Failure) {
-	report, err := ncu.Read(strings.NewReader(string(text)), "ncu.csv")
+// profilePages are the rows of each unit in what ncu wrote, or why there are none.
+func profilePages(units []unit, text []byte, s *stream, end command.Result) ([]profilePage, *evidence.Failure) {
+	report, err := ncu.Read(bytes.NewReader(text), "ncu.csv")
 	if errors.Is(err, ncu.ErrPermission) || strings.Contains(end.Stderr+string(end.Stdout)+string(text), "ERR_NVGPUCTRPERM") {
 		return nil, &evidence.Failure{Kind: evidence.Permission,
 			Message: "the user may not read the GPU's performance counters (ERR_NVGPUCTRPERM)",
@@ -113,24 +159,22 @@ func (c *Bench) profileRecord(u unit, text []byte, s *stream, end command.Result
 		}
 		return nil, &evidence.Failure{Kind: evidence.Tool, Message: why}
 	}
-	r := c.record(evidence.Profile, u)
-	r.Provenance.Profiler, r.Provenance.Protocol = c.profiler, s.config.Protocol
-	if f := c.translate(r, report.Launches); f != nil {
-		return nil, f
+	pages, err := cutPages(text, report.Launches, units, s.profile)
+	if err != nil {
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
 	}
-	return r, nil
+	return pages, nil
 }
 
-// translate takes gate's metrics out of the launches of one call.
-func (c *Bench) translate(r *evidence.Record, launches []*ncu.Launch) *evidence.Failure {
-	if len(launches) == 0 {
-		return &evidence.Failure{Kind: evidence.Wrong, Message: "the profiled call launched no kernel"}
-	}
+// profileRecord takes gate's metrics out of the launches of one call.
+func (c *Bench) profileRecord(u unit, p profilePage, protocol string) (*evidence.Record, *evidence.Failure) {
+	r := c.record(evidence.Profile, u)
+	r.Provenance.Profiler, r.Provenance.Protocol = c.profiler, protocol
 	var err error
-	if r.Metrics, r.Launches, err = profileFigures(c.device.ComputeCapability, c.metrics, launches); err != nil {
-		return &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
+	if r.Metrics, r.Launches, err = profileFigures(c.device.ComputeCapability, c.metrics, p.launches); err != nil {
+		return nil, &evidence.Failure{Kind: evidence.Tool, Message: err.Error()}
 	}
-	return nil
+	return r, nil
 }
 
 // profileFigures are the figures of a call, and those of each of its launches

@@ -73,6 +73,16 @@ func fakeNCU(t *testing.T, c *Bench, script string) {
 	c.ncu, c.profiler, c.metrics = path, "ncu 2025.3.1", []string{"ncu.registers_per_thread", "ncu.achieved_occupancy"}
 }
 
+// starts is how often ncu was started.
+func starts(t *testing.T, c *Bench) int {
+	t.Helper()
+	runs, err := os.ReadFile(filepath.Join(filepath.Dir(c.ncu), "runs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(runs), "\n")
+}
+
 const occupancyCounter = "sm__warps_active.avg.pct_of_peak_sustained_active"
 
 // page is a raw page of one launch with these columns.
@@ -107,10 +117,11 @@ func TestProfileTellsFailuresApart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			collector, kept := fake(t, "")
 			fakeNCU(t, collector, c.script)
-			r, err := collector.profileUnit(context.Background(), of("op/k", "small"))
-			if err != nil {
-				t.Fatal(err)
+			records, err := collector.profileUnits(context.Background(), []unit{of("op/k", "small")})
+			if err != nil || len(records) != 1 || starts(t, collector) != 1 {
+				t.Fatalf("%d records of %d starts, %v", len(records), starts(t, collector), err)
 			}
+			r := records[0]
 			if c.kind == "" {
 				if r.Failure != nil || len(*kept) != 1 {
 					t.Fatalf("%v, %d kept", r.Failure, len(*kept))
@@ -133,27 +144,32 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 	c, kept := fake(t, "")
 	fakeNCU(t, c, "case $metrics in *"+occupancyCounter+"*) echo '==ERROR== Failed to find metric "+occupancyCounter+"' >$log; exit 1;; esac\n"+
 		"cat >$log <<'PAGE'\n"+page(`,"launch__registers_per_thread"`, `,"register/thread"`, `,"40"`)+"PAGE\n"+say(configLine, profileLine, endLine(profileLine)))
-	r, err := c.profileUnit(context.Background(), of("op/k", "small"))
-	if err != nil || r.Failure != nil || len(*kept) != 1 {
-		t.Fatalf("%v, %v", err, r.Failure)
+	records, err := c.profileUnits(context.Background(), []unit{of("op/k", "small")})
+	if err != nil || len(records) != 1 || records[0].Failure != nil || len(*kept) != 1 {
+		t.Fatalf("%v, %+v", err, records)
 	}
+	r := records[0]
 	if v := r.Metrics.Get("ncu.achieved_occupancy"); v.Known() || !strings.Contains(v.Missing, occupancyCounter) {
 		t.Errorf("occupancy %+v", v)
 	}
 	if v := r.Metrics.Get("ncu.registers_per_thread"); !v.Known() || v.Number != 40 {
 		t.Errorf("registers %+v", v)
 	}
-	runs, err := os.ReadFile(filepath.Join(filepath.Dir(c.ncu), "runs"))
-	if err != nil || strings.Count(string(runs), "\n") != 2 {
-		t.Errorf("ncu ran %d times, want 2", strings.Count(string(runs), "\n"))
+	if n := starts(t, c); n != 2 {
+		t.Errorf("ncu ran %d times, want 2", n)
 	}
 }
 
 func TestWithoutProfiler(t *testing.T) {
 	c, kept := fake(t, "")
 	c.ncuWhy = "Nsight Compute is missing"
-	r, err := c.profileUnit(context.Background(), of("op/k", "small"))
-	if err != nil || r.Failure == nil || r.Failure.Kind != evidence.Tool || r.Failure.Message != c.ncuWhy || len(*kept) != 0 {
-		t.Errorf("%+v, %v", r, err)
+	records, err := c.profileUnits(context.Background(), []unit{of("op/k", "small"), of("op/k", "large")})
+	if err != nil || len(records) != 2 || len(*kept) != 0 {
+		t.Fatalf("%d records, %d kept, %v", len(records), len(*kept), err)
+	}
+	for _, r := range records {
+		if r.Failure == nil || r.Failure.Kind != evidence.Tool || r.Failure.Message != c.ncuWhy {
+			t.Errorf("%+v", r)
+		}
 	}
 }

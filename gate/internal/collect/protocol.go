@@ -69,9 +69,10 @@ type stateMsg struct {
 }
 
 type profileMsg struct {
-	Kernel string `json:"kernel"`
-	Case   string `json:"case"`
-	Calls  int    `json:"calls"`
+	Kernel      string `json:"kernel"`
+	Case        string `json:"case"`
+	Calls       int    `json:"calls"`
+	KernelNodes int    `json:"kernel_nodes"` // kernel launches of the call as it is captured
 }
 
 // absentMsg says why a unit has no time in a state of the caches.

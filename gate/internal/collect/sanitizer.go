@@ -25,7 +25,7 @@ func (c *Bench) sanitizeUnit(ctx context.Context, u unit) (*evidence.Record, err
 		return c.failed(evidence.Sanitizer, u, &evidence.Failure{Kind: evidence.Tool, Message: c.sanitizerWhy}), nil
 	}
 	c.say("searching %s with %s on %s", u.kernel, u.tool, u.on.Name)
-	log, s, end, err := c.watch(ctx, watcher{c.sanitizer, sanitizerLimit, sanitizerArgs(u.tool)}, u)
+	log, s, end, err := c.watch(ctx, watcher{c.sanitizer, sanitizerLimit, sanitizerArgs(u.tool)}, []unit{u})
 	if err != nil {
 		return nil, fmt.Errorf("searching %s: %w", u.kernel, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/gate/gate/internal/command"
@@ -20,10 +21,10 @@ type watcher struct {
 	args  []string // the last of them takes the file
 }
 
-// watch runs one call of one unit under a watcher. The log is empty where it wrote
+// watch runs one call of each unit under a watcher. The log is empty where it wrote
 // none.
-func (c *Bench) watch(ctx context.Context, w watcher, u unit) (log []byte, s *stream, r command.Result, err error) {
-	op, err := c.op(u.op)
+func (c *Bench) watch(ctx context.Context, w watcher, units []unit) (log []byte, s *stream, r command.Result, err error) {
+	asked, reads, err := c.ask(ctx, "profile", units)
 	if err != nil {
 		return nil, nil, r, err
 	}
@@ -33,9 +34,8 @@ func (c *Bench) watch(ctx context.Context, w watcher, u unit) (log []byte, s *st
 	}
 	defer disk.RemoveTemp(dir)
 	file := filepath.Join(dir, "log")
-	args := append(append([]string{}, w.args...), file, c.program)
-	args = append(args, harnessArgs("profile", op, []unit{u})...)
-	reads := append(files(op, []unit{u}), toolchain.Folders(w.path)...)
+	args := append(append(slices.Clone(w.args), file, c.program), asked...)
+	reads = append(reads, toolchain.Folders(w.path)...)
 	if r, err = c.runIn(ctx, dir, command.Command{Path: w.path, Args: args, Limit: w.limit}, reads...); err != nil {
 		return nil, nil, r, err
 	}
