@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -68,12 +69,22 @@ func newBench(p *policy.Policy, s *plan.Subject, known recorded, now time.Time) 
 	return b, err
 }
 
-// changed is a kernel whose head is a copy of its base under another identity.
+// changed is a kernel whose head is a copy of its base under another identity. Its
+// times are made up, so they are not held against the work that its op states.
 func changed(s *plan.Subject) *plan.Subject {
 	c := *s
 	c.State, c.Base, c.Lost, c.Was, c.NewOp = verdict.Changed, s.Head, nil, "", ""
 	c.Head.Identity.Code = "planted-" + s.Head.Identity.Code
+	c.Cases = withWork(s.Cases, roof.Work{})
 	return &c
+}
+
+func withWork(cases []plan.Case, work roof.Work) []plan.Case {
+	out := slices.Clone(cases)
+	for i := range out {
+		out[i].Work = work
+	}
+	return out
 }
 
 // ask makes the plan of one kernel, on one machine of each name.

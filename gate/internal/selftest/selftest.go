@@ -6,6 +6,7 @@ package selftest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -77,7 +79,7 @@ func Run(p *policy.Policy, path string, asked plan.Plan, l *evidence.Ledger, now
 			return out, err
 		}
 	}
-	for _, plant := range []func(*bench) error{out.evidence, out.figures, out.times, out.subjects, out.records, out.waivers} {
+	for _, plant := range []func(*bench) error{out.evidence, out.figures, out.times, out.roof, out.subjects, out.records, out.waivers} {
 		if err := plant(richest(benches)); err != nil {
 			return out, err
 		}
@@ -227,6 +229,25 @@ func (r *Result) times(b *bench) error {
 		return nil
 	}
 	return nil
+}
+
+// roof plants work that a card with one multiprocessor cannot do in the time that is
+// recorded.
+func (r *Result) roof(b *bench) error {
+	n := b.red(evidence.Latency)
+	if n == nil {
+		return nil
+	}
+	c, s, l := *b, *b.subject, b.ledger.Clone()
+	s.Cases = withWork(s.Cases, roof.Work{Flops: math.MaxInt64, Unit: "f16"})
+	c.subject = &s
+	if err := c.ask(); err != nil {
+		return err
+	}
+	edit(l, n, func(x *evidence.Record) {
+		x.Provenance.Machine.CC, x.Capacity = "9.0", &evidence.Capacity{SMs: 1, SMClockMHz: 1, MemoryClockMHz: 1, BusBits: 8, L2Bytes: 1}
+	})
+	return r.try(&c, l, "a time that the card cannot reach", evidence.Latency, verdict.Fail)
 }
 
 // subjects plants what no evidence can mend.

@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/roof"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -68,13 +69,34 @@ func TestEveryKindIsCaught(t *testing.T) {
 		kinds[p.Kind] = true
 	}
 	for _, k := range []string{"rule spills: limit", "rule registers: limit", "rule registers: regression", "rule growth: regression", "rule occupancy: limit",
-		"rule occupancy: regression", "rule waves: regression", "rule latency: experiment", "rule bound: time limit", "rule ratio: ratio"} {
+		"rule occupancy: regression", "rule waves: regression", "rule latency: experiment", "rule bound: time limit", "rule ratio: ratio", "a time that the card cannot reach"} {
 		if !kinds[k] {
 			t.Errorf("no violation of %s was planted", k)
 		}
 	}
 	if len(r.Never) != 1 || !strings.Contains(r.Never[0], "elsewhere") || len(r.Skipped) != 0 || r.Caught() != len(r.Planted) || len(r.Planted) < 80 {
 		t.Errorf("%d planted, never %q, skipped %q", len(r.Planted), r.Never, r.Skipped)
+	}
+}
+
+// TestStatedWorkLeavesNothingOut: the times of a selftest are made up, and would be
+// too fast for what an op states.
+func TestStatedWorkLeavesNothingOut(t *testing.T) {
+	p, path, asked, l := kernel(t, everyKind)
+	for i := range asked.Subjects[0].Cases {
+		asked.Subjects[0].Cases[i].Work = roof.Work{Flops: 1 << 50, Unit: "f16"}
+	}
+	for _, q := range asked.Questions {
+		if n := q.Need(evidence.Answers, evidence.Latency); n != nil && !n.Compares() {
+			l.Put(&evidence.Record{Schema: evidence.Schema, Tier: evidence.Latency, Address: n.At, Provenance: evidence.Provenance{Machine: evidence.Machine{CC: "9.0"}},
+				Metrics:  evidence.Metrics{"latency.typical": evidence.Of(1e9, "ns")},
+				Samples:  []evidence.Sample{{CacheState: evidence.Warm, Calls: 1, BatchesNS: []float64{1e9, 1.1e9}}},
+				Capacity: &evidence.Capacity{SMs: 1, SMClockMHz: 1, MemoryClockMHz: 1, BusBits: 8, L2Bytes: 1}}, evidence.Reused)
+		}
+	}
+	r, err := Run(p, path, asked, l, now)
+	if err != nil || len(r.Skipped) != 0 || r.Caught() != len(r.Planted) {
+		t.Errorf("%v, skipped %q, %d of %d caught", err, r.Skipped, r.Caught(), len(r.Planted))
 	}
 }
 
