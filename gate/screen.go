@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
-// speakEvery is how often a log says what is being done.
+// speakEvery is how often a log says what is being done; at 0 it says everything.
 var speakEvery = 10 * time.Second
 
 // A screen is standard error while a command works. A terminal shows what is
@@ -25,6 +25,7 @@ type screen struct {
 	w         io.Writer
 	bar       *progressbar.ProgressBar // of a terminal
 	doing     string
+	all       bool // a log is told of every step
 	announced []string
 	stop      func() // ends what speaks into a log
 }
@@ -37,6 +38,8 @@ func newScreen(c *cli.Context) *screen {
 	case isTerminal(s.w):
 		s.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(s.w), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSpinnerType(14), progressbar.OptionSetDescription(s.doing))
+	case speakEvery == 0:
+		s.all = true
 	default:
 		tick := time.NewTicker(speakEvery)
 		s.stop = sync.OnceFunc(s.speak(tick.C))
@@ -67,6 +70,9 @@ func (s *screen) step(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doing = printable.Line(what)
+	if s.all {
+		fmt.Fprintf(s.w, "gate: %s\n", s.doing)
+	}
 	if s.bar != nil {
 		s.bar.Describe(s.doing)
 		s.bar.Add(1)

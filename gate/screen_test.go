@@ -16,6 +16,17 @@ func init() {
 	}
 }
 
+// TestLogSaysEverything does so where nothing is waited for.
+func TestLogSaysEverything(t *testing.T) {
+	var log bytes.Buffer
+	s := &screen{w: &log, all: true}
+	s.step("12 of 47: profiling")
+	s.built("toy/a", 13, 47)
+	if got, want := log.String(), "gate: 12 of 47: profiling\ngate: 13 of 47: built toy/a\n"; got != want {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestLogSpeaksAtEveryTick: a tick that is taken finds the one before it done.
 func TestLogSpeaksAtEveryTick(t *testing.T) {
 	var log bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -270,7 +271,8 @@ func (r *run) measure(ctx context.Context) error {
 	wants := func(m evidence.Machine) bool {
 		return r.asked.Wants(m, r.ledger) || slices.ContainsFunc(undecided, func(k evidence.Key) bool { return k.At.Machine == m.Key() })
 	}
-	o := r.counted(r.Bench(r.project, r.shelf))
+	var t tally
+	o := r.counted(r.Bench(r.project, r.shelf), &t)
 	bench, err := collect.Open(ctx, o, wants)
 	var none *collect.NoGPUError
 	if errors.As(err, &none) {
@@ -284,6 +286,7 @@ func (r *run) measure(ctx context.Context) error {
 		return err
 	}
 	r.reopen(undecided, bench)
+	t.of = r.asked.Preview(r.ledger).Measured
 	err = r.fill(ctx, bench, o)
 	r.ledger.Settle()
 	if err != nil {
@@ -305,14 +308,28 @@ func (r *run) reopen(undecided []evidence.Key, bench *collect.Bench) {
 	}
 }
 
-// counted says with what is being done how many records have been measured, of
-// those that were missing.
-func (r *run) counted(o collect.Options) collect.Options {
-	keep, complete, say, n, of := o.Keep, o.Complete, o.Progress, 0, r.asked.Preview(r.ledger).Measured
+// A tally is how many records' worth of work is done, of all that is known.
+type tally struct {
+	done float64
+	of   int
+}
+
+// add counts more work, and numbers the record that is worked at. An answer may
+// ask for more than was known at first; the whole then grows with the work.
+func (t *tally) add(more float64) (n, of int) {
+	const rounding = 1e-6
+	t.done += more
+	t.of = max(1, t.of, int(math.Ceil(t.done-rounding)))
+	return min(int(t.done+rounding)+1, t.of), t.of
+}
+
+// counted says with what is being done which record it is, of those that were
+// missing, and lets the benches of several GPUs share what they hand over.
+func (r *run) counted(o collect.Options, t *tally) collect.Options {
+	keep, complete, say := o.Keep, o.Complete, r.Progress
 	o.Keep = func(record *evidence.Record, against string, raw map[string][]byte) error {
 		r.keeping.Lock()
 		defer r.keeping.Unlock()
-		n++
 		return keep(record, against, raw)
 	}
 	o.Complete = func(ctx context.Context, a *build.Artifact) error {
@@ -326,10 +343,12 @@ func (r *run) counted(o collect.Options) collect.Options {
 		defer r.keeping.Unlock()
 		return inputs(record)
 	}
-	o.Progress = func(what string) {
+	o.Progress = func(more float64, what string) {
 		r.keeping.Lock()
 		defer r.keeping.Unlock()
-		say(fmt.Sprintf("%d of %d: %s", min(n+1, of), of, what))
+		if n, of := t.add(more); what != "" {
+			say(fmt.Sprintf("%d of %d: %s", n, of, what))
+		}
 	}
 	if say == nil {
 		o.Progress = nil
@@ -347,8 +366,20 @@ func (r *run) because(why string, err error) error {
 func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
 	return collect.Options{GPU: o.GPU, Wait: o.Wait, Idle: o.Idle, Cache: o.Cache, Env: o.Env, Tools: p.Tools, Harness: p.Harness, Made: p.Made, Complete: p.Complete,
 		Commit: p.Head.Commit, Metrics: p.Policy.ProfileMetrics(), Force: o.Force, Keep: s.Keep, Inputs: s.Inputs,
-		Open: store.OpenUnfinished(filepath.Join(o.Cache, "unfinished"), Audit(p, nil, o.Now)), Progress: o.Progress, Now: o.Now,
+		Open: store.OpenUnfinished(filepath.Join(o.Cache, "unfinished"), Audit(p, nil, o.Now)), Progress: o.saying(), Now: o.Now,
 		Budget: compare.Budget{WallSeconds: p.Policy.Budget.Seconds(), GPUSeconds: p.Policy.GPUBudget.Seconds()}}
+}
+
+// saying is the progress of work that is not counted.
+func (o Options) saying() collect.Progress {
+	if o.Progress == nil {
+		return nil
+	}
+	return func(_ float64, what string) {
+		if what != "" {
+			o.Progress(what)
+		}
+	}
 }
 
 // describe adds to the verdict what was compared, and what broke.

@@ -39,7 +39,7 @@ type Options struct {
 	Keep     func(r *evidence.Record, against string, raw map[string][]byte) error
 	Open     *store.Unfinished                                 // where records lie while they are measured; may be nil
 	Inputs   func(*evidence.Record) (map[string][]byte, error) // of a record that is stored
-	Progress func(string)
+	Progress Progress                                          // may be nil
 	Now      func() time.Time
 }
 
@@ -71,7 +71,8 @@ type Bench struct {
 	keep      func(r *evidence.Record, against string, raw map[string][]byte) error
 	open      *store.Unfinished
 	stored    func(*evidence.Record) (map[string][]byte, error)
-	progress  func(string)
+	progress  Progress
+	work      work
 	now       func() time.Time
 	limit     time.Duration // a harness that is silent for longer hangs
 	lock      *gpu.Lock
@@ -127,7 +128,12 @@ func (c *Bench) Others(ctx context.Context, o Options, most int) []*Bench {
 	for _, b := range append(out, c) {
 		b.budget.GPUSeconds /= float64(len(out) + 1)
 		if index := b.device.Index; len(out) > 0 && o.Progress != nil {
-			b.progress = func(what string) { o.Progress(fmt.Sprintf("GPU %d: %s", index, what)) }
+			b.progress = func(more float64, what string) {
+				if what != "" {
+					what = fmt.Sprintf("GPU %d: %s", index, what)
+				}
+				o.Progress(more, what)
+			}
 		}
 	}
 	return out
@@ -254,6 +260,7 @@ func (c *Bench) foreign(ctx context.Context) {
 func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
 	defer l.Try(s.Keys()...)
 	defer c.span(s)()
+	defer c.begin(len(s.Tasks))()
 	s, err := c.without(ctx, s, l)
 	if err != nil || len(s.Tasks) == 0 {
 		return err
@@ -279,21 +286,25 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 
 // eachContender measures kernel after kernel, all cases of one in one process.
 func (c *Bench) eachContender(ctx context.Context, s plan.Step, l *evidence.Ledger, measure func(context.Context, []unit) ([]*evidence.Record, error)) error {
+	done := 0
 	for _, group := range byContender(c.units(s.Tasks)) {
 		if err := enter(l)(measure(ctx, group)); err != nil {
 			return err
 		}
+		done += len(group)
+		c.reach(float64(done) / float64(len(s.Tasks)))
 	}
 	return nil
 }
 
 // sanitizeEach searches the units one by one: each tool has a process for each.
 func (c *Bench) sanitizeEach(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
-	for _, u := range c.units(s.Tasks) {
+	for i, u := range c.units(s.Tasks) {
 		r, err := c.sanitizeUnit(ctx, u)
 		if err := enter(l)([]*evidence.Record{r}, err); err != nil {
 			return err
 		}
+		c.reach(float64(i+1) / float64(len(s.Tasks)))
 	}
 	return nil
 }

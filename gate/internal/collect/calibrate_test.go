@@ -153,7 +153,7 @@ func TestCalibrateKeepsWhatItHas(t *testing.T) {
 	c, kept := fake(t, timesOf(""))
 	ctx, cancel := context.WithCancel(context.Background())
 	processes := 0
-	c.progress = func(string) {
+	c.progress = func(float64, string) {
 		if processes++; processes == 1+8+8+3 {
 			cancel()
 		}

@@ -62,12 +62,6 @@ func (c *Bench) idle() time.Duration {
 	return defaultIdle
 }
 
-func (c *Bench) say(format string, args ...any) {
-	if c.progress != nil {
-		c.progress(fmt.Sprintf(format, args...))
-	}
-}
-
 func (c *Bench) record(tier evidence.Tier, u unit) *evidence.Record {
 	return &evidence.Record{Schema: evidence.Schema, Tier: tier, Tool: u.tool, Address: u.address,
 		Provenance: evidence.Provenance{Recorded: c.now().UTC().Format(time.RFC3339), Kernel: u.kernel,

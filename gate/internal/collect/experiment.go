@@ -232,11 +232,17 @@ func (x *experiment) round(ctx context.Context, step compare.Step) error {
 	return nil
 }
 
+// worth is the part of an experiment's work that so many rounds are counted as.
+// Nobody knows how many it takes, so the first counts as half, and each further one
+// as less.
+func worth(rounds float64) float64 { return rounds / (rounds + 1) }
+
 // processes runs the processes of a round, and none more once one has failed.
 // Timed is the time, in seconds, that their batches were on the GPU.
 func (x *experiment) processes(ctx context.Context, step compare.Step, order []*arms, word string) (all []map[string]*timing, timed float64, err error) {
 	for i, arm := range word {
 		head := arm == 'B'
+		x.c.reach(worth(float64(step.Number) + float64(i)/float64(len(word))))
 		x.c.say("timing %d pairs, round %d (%s), process %d of %d", len(order), step.Number+1, word, i+1, len(word))
 		one := map[string]*timing{}
 		if err := x.c.process(ctx, unitsOf(order, head), x.states, one); err != nil {

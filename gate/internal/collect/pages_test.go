@@ -46,7 +46,7 @@ func TestOneStartForAllCases(t *testing.T) {
 	c, _ := fake(t, "")
 	c.Machine.CC = "9.0"
 	var said []string
-	c.progress = func(what string) { said = append(said, what) }
+	c.progress = func(_ float64, what string) { said = append(said, what) }
 	raw := map[string]string{}
 	c.keep = func(r *evidence.Record, _ string, files map[string][]byte) error {
 		raw[r.Address.Case] = string(files["ncu.csv"])

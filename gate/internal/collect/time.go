@@ -44,6 +44,7 @@ func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.C
 		if len(units) == 0 {
 			break
 		}
+		c.reach(passed(asked, done))
 		c.say("timing %d kernels, process %d of %d", len(units), done[units[0].run()]+1, singleProcesses)
 		shuffle(units)
 		if err := c.process(ctx, units, states, series); err != nil {
@@ -66,6 +67,15 @@ func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.C
 		}
 	}
 	return records, nil
+}
+
+// passed is the part of all processes of units that need no more of them.
+func passed(units []unit, done map[string]int) float64 {
+	sum := 0
+	for _, u := range units {
+		sum += min(done[u.run()], singleProcesses)
+	}
+	return float64(sum) / float64(len(units)*singleProcesses)
 }
 
 // saveTimes keeps what the processes so far say of a unit.

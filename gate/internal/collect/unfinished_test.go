@@ -54,7 +54,7 @@ func (c *cutter) fill(cut int, tasks ...plan.Task) ([]evidence.Entry, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n := 0
-	c.progress = func(string) {
+	c.progress = func(float64, string) {
 		if n++; n == cut {
 			cancel()
 		}

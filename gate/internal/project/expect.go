@@ -60,8 +60,10 @@ type Expected struct {
 // read. Doubt leaves a kernel open that is called unchanged although the files of
 // the pull request touch it.
 func (p *Project) Expect(ctx context.Context, claims []Claim, gone []Departure, refused string, pull Pull, doubt bool) (*Expected, error) {
+	references := slices.Collect(maps.Values(p.references))
+	p.builder.OnDone = p.count(slices.Concat(p.base, references))
 	base := p.builder.Build(ctx, p.baseRoot, p.base)
-	others := p.builder.Build(ctx, p.Root, slices.Collect(maps.Values(p.references)))
+	others := p.builder.Build(ctx, p.Root, references)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -39,13 +39,19 @@ func (p *Project) Needed(ctx context.Context) ([]evidence.Address, error) {
 	if p.baseRoot != p.Root {
 		roots = append(roots, p.baseRoot)
 	}
-	var built []build.Result
+	var sets []*manifest.Set
+	var all []*manifest.Kernel
 	for _, root := range roots {
 		set, err := manifest.LoadAll(root, p.Policy.Kernels)
 		if err != nil {
 			return nil, err
 		}
-		built = append(built, p.builder.Build(ctx, root, set.Kernels)...)
+		sets, all = append(sets, set), append(all, set.Kernels...)
+	}
+	p.builder.OnDone = p.count(all)
+	var built []build.Result
+	for i, set := range sets {
+		built = append(built, p.builder.Build(ctx, roots[i], set.Kernels)...)
 	}
 	cases, err := p.cases(built)
 	if err != nil {

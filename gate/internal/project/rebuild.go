@@ -80,6 +80,7 @@ func (p *Project) buildHead(ctx context.Context, asked []*plan.Subject, pull Pul
 	kernels := slices.DeleteFunc(set.Kernels, func(k *manifest.Kernel) bool {
 		return !slices.ContainsFunc(asked, func(s *plan.Subject) bool { return s.Name == k.Name })
 	})
+	p.builder.OnDone = p.count(kernels)
 	return p.builder.Build(ctx, dir, kernels), nil
 }
 

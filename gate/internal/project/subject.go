@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/kernelgate/gate/gate/internal/build"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -25,7 +26,11 @@ func (p *Project) Build(ctx context.Context) ([]*plan.Subject, *evidence.Ledger,
 	if err := p.checkOps(ctx); err != nil {
 		return nil, nil, err
 	}
-	p.builder.OnDone = p.count()
+	expected := slices.Concat(p.head, p.unbuilt())
+	if p.baseRoot != p.Root {
+		expected = append(expected, p.base...)
+	}
+	p.builder.OnDone = p.count(expected)
 	head := p.builder.Build(ctx, p.Root, p.head)
 	for _, r := range head {
 		var entry *build.InputError
@@ -104,21 +109,24 @@ func (p *Project) idleEntries(subjects []*plan.Subject) error {
 	return nil
 }
 
-// count tells of every kernel that was built, by its number among all.
-func (p *Project) count() func(build.Result) {
+// count tells of every kernel that was built, by its number among those that are
+// built together.
+func (p *Project) count(kernels []*manifest.Kernel) func(build.Result) {
 	if p.options.Built == nil {
 		return nil
-	}
-	kernels := slices.Concat(p.head, p.unbuilt())
-	if p.baseRoot != p.Root {
-		kernels = append(kernels, p.base...)
 	}
 	of := 0
 	for _, k := range kernels {
 		of += len(k.Arch)
 	}
-	var n atomic.Int64
-	return func(r build.Result) { p.options.Built(r.Kernel.Name, int(n.Add(1)), of) }
+	var one sync.Mutex // kernels are told of in the order of their numbers
+	n := 0
+	return func(r build.Result) {
+		one.Lock()
+		defer one.Unlock()
+		n++
+		p.options.Built(r.Kernel.Name, n, of)
+	}
 }
 
 // compiled reads the compiler's reports. That of the head has to be readable.
