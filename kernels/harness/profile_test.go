@@ -30,6 +30,26 @@ extern "C" int gate_run(const gate_call* call, cudaStream_t stream) {
 }
 `
 
+// needsInputs is the same kernel; its calls after the first one outside a capture, the
+// one that sets up, fail where the inputs hold nothing but zeros.
+const needsInputs = `#define gate_run add_run
+#include "add.cu"
+#undef gate_run
+
+extern "C" int gate_run(const gate_call* call, cudaStream_t stream) {
+  static int64_t last = 0;
+  cudaStreamCaptureStatus status;
+  if (const int error = cudaStreamIsCapturing(stream, &status)) return error;
+  if (status != cudaStreamCaptureStatusNone) return add_run(call, stream);
+  const bool first = last != call->dims[0];
+  last = call->dims[0];
+  const float* y = static_cast<const float*>(call->inputs[1]);
+  bool zero = true;
+  for (int64_t i = 0; i < call->dims[0]; ++i) zero = zero && y[i] == 0;
+  return !first && zero ? -1 : add_run(call, stream);
+}
+`
+
 var profiledLaunches = regexp.MustCompile(`(?m)^profiled ([0-9]+) launches$`)
 
 // TestProfileOfSeveralCases: what a profiler sees is one call of each case, in the
@@ -39,10 +59,12 @@ var profiledLaunches = regexp.MustCompile(`(?m)^profiled ([0-9]+) launches$`)
 func TestProfileOfSeveralCases(t *testing.T) {
 	s := buildStandIn(t)
 	dir := t.TempDir()
-	op, source := filepath.Join(dir, "op.so"), filepath.Join(dir, "fails.cu")
+	op, source, needs := filepath.Join(dir, "op.so"), filepath.Join(dir, "fails.cu"), filepath.Join(dir, "needs.cu")
 	s.compile(t, op, "-shared", "-fPIC", "testdata/declared/add.cc")
-	if err := os.WriteFile(source, []byte(failsInOneCase), 0o644); err != nil {
-		t.Fatal(err)
+	for file, text := range map[string]string{source: failsInOneCase, needs: needsInputs} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, test := range []struct {
 		source   string
@@ -50,6 +72,7 @@ func TestProfileOfSeveralCases(t *testing.T) {
 		launches []string // by what a profiler sees between a start and a stop
 	}{
 		{"testdata/declared/add.cu", []string{"begin some", "profile some 1 2", "begin half", "profile half 1 2", "begin few", "profile few 1 2"}, []string{"2", "2", "2"}},
+		{needs, []string{"begin some", "profile some 1 2", "begin half", "profile half 1 2", "begin few", "profile few 1 2"}, []string{"2", "2", "2"}},
 		{source, []string{"begin some", "profile some 1 2", "begin half", "error half", "begin few", "profile few 1 2"}, []string{"2", "0", "2"}},
 	} {
 		kernel := filepath.Join(dir, "kernel.so")

@@ -149,6 +149,7 @@ Message Server::time(Message& request) {
 
 Message Server::profile() {
   Stage& stage = staged();
+  stage.ready_call();
   stage.call();
   must(cudaProfilerStart(), "starting the profiler");
   try {

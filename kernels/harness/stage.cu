@@ -423,6 +423,11 @@ void Stage::replay_apart(CallGraph& graph, int set) {
   }
 }
 
+void Stage::ready_call() {
+  lay_out(bands_, 1);
+  stream_.wait("laying out memory");
+}
+
 void Stage::call() {
   contender_.run(problem_, *memory_, 0, stream_.get());
   stream_.wait("running one call");

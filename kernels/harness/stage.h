@@ -81,7 +81,8 @@ class Stage {
   // skip switches all calls on one set off: what was written there all the same,
   // and what the others got wrong, in one replay or in one for each row of others.
   Findings skip(Regime regime, int set, bool apart);
-  // call makes one call by itself, eagerly.
+  // call makes one call by itself, eagerly, on the inputs that ready_call put in place.
+  void ready_call();
   void call();
 
  private:
