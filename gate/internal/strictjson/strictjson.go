@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -27,10 +26,9 @@ func Decode(data []byte, most int, into any) error {
 	if !utf8.Valid(data) {
 		return errors.New("the JSON is not UTF-8")
 	}
-	keys := json.NewDecoder(bytes.NewReader(data))
-	keys.UseNumber()
-	if err := walk(keys, 0); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the JSON is cut short")
+	w := walker{data: data}
+	if err := w.value(0); errors.Is(err, errOdd) {
+		return syntax(data)
 	} else if err != nil {
 		return err
 	}
@@ -49,48 +47,4 @@ func Fields(data []byte, into any) error {
 		return errors.New("data follows the JSON")
 	}
 	return nil
-}
-
-// walk fails on an object that names a key twice: the standard decoder keeps
-// the last one.
-func walk(dec *json.Decoder, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("the JSON is nested deeper than %d", maxDepth)
-	}
-	tok, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	delim, ok := tok.(json.Delim)
-	if !ok {
-		return nil
-	}
-	seen := map[string]bool{}
-	for dec.More() {
-		if delim == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			name := foldKey(key)
-			if seen[name] {
-				return fmt.Errorf("the key %q appears twice in one object", key)
-			}
-			if seen[name] = true; len(seen) > maxKeys {
-				return fmt.Errorf("an object has more than %d keys", maxKeys)
-			}
-		}
-		if err := walk(dec, depth+1); err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return err
-}
-
-// foldKey makes keys equal that the standard decoder takes for one field. By
-// way of the upper case, because 'ſ' is lower case already and means 's' there.
-func foldKey(key json.Token) string {
-	s, _ := key.(string)
-	return strings.ToLower(strings.ToUpper(s))
 }

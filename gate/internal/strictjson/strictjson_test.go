@@ -1,11 +1,14 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 type record struct {
@@ -55,6 +58,73 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	if err := Decode([]byte(nested(64)), 999999, &record{}); err != nil {
 		t.Errorf("as deep as is allowed: %v", err)
+	}
+}
+
+// byTokens finds a key that stands twice in the way of the standard decoder, which
+// is slow, but reads keys as the decoder of fields does.
+func byTokens(dec *json.Decoder, depth int) error {
+	if depth > maxDepth {
+		return errors.New("too deep")
+	}
+	tok, err := dec.Token()
+	delim, ok := tok.(json.Delim)
+	if err != nil || !ok {
+		return err
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		if delim == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			name := foldKey(key.(string))
+			if seen[name] {
+				return errors.New("twice")
+			}
+			seen[name] = true
+		}
+		if err := byTokens(dec, depth+1); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return err
+}
+
+// FuzzWalk: of what is JSON, the walker refuses exactly what the standard
+// decoder's tokens show to have a key twice or to be too deep.
+func FuzzWalk(f *testing.F) {
+	for _, s := range []string{`{"a":1,"\u0061":2}`, `{"a":{"a":1},"b":[{"a":1},{"a":1}]}`, `{"A":1,"a":2}`, `{"ſ":1,"s":2}`, `[{"K":1,"k":2}]`, `{"a\\":1,"a\\\"":2}`, `[1,"",null,[]]`, `{"a":1,}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := walker{data: data}
+		got := w.value(0)
+		if !json.Valid(data) || !utf8.Valid(data) {
+			return
+		}
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		if want := byTokens(dec, 0); (got == nil) != (want == nil) {
+			t.Fatalf("%q: %v, by tokens %v", data, got, want)
+		}
+		if got == nil && len(bytes.TrimSpace(data[w.at:])) > 0 {
+			t.Fatalf("%q: ended at %d", data, w.at)
+		}
+	})
+}
+
+// BenchmarkDecode reads objects of many keys.
+func BenchmarkDecode(b *testing.B) {
+	part := `{"name":"a text of some words","parts":[` + strings.TrimSuffix(strings.Repeat(`{"one":1,"two":2,"three":3},`, 1000), ",") + `]}`
+	b.SetBytes(int64(len(part)))
+	for b.Loop() {
+		var r record
+		if err := Decode([]byte(part), len(part), &r); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
