@@ -38,6 +38,9 @@ type Artifact struct {
 	Command  []string            // as run, with placeholders for folders
 	Compiler string
 	Cached   bool
+
+	sum   string // SHA-256 of Library as it was built
+	again func(context.Context) (*Artifact, error)
 }
 
 // A Unit is one source with the functions that the compiler made of it.
@@ -88,6 +91,8 @@ type Builder struct {
 	hashes   *hasher
 	programs string           // what the toolchain's files are, hashed
 	left     func(tmp string) // is shown what a compilation left; nil but in tests
+	loading  sync.Mutex
+	loaded   map[*Artifact]bool // whose libraries were read in this run, and are what was built
 }
 
 // New opens the cache, which is made when it is not there.
@@ -159,7 +164,12 @@ func (b *Builder) one(ctx context.Context, root string, k *manifest.Kernel, arch
 	if err != nil {
 		return nil, err
 	}
-	return o.artifact(k)
+	a, err := o.artifact(k)
+	if err != nil {
+		return nil, err
+	}
+	a.again = func(ctx context.Context) (*Artifact, error) { return b.one(ctx, root, k, arch) }
+	return a, nil
 }
 
 // blames reports whether an error is the fault of what is built, not of a tool.

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -341,6 +342,49 @@ func TestDamagedCacheIsAMiss(t *testing.T) {
 	}
 	if a := mustBuild(t, own, root, k); !a.Cached {
 		t.Error("what was repaired is not found")
+	}
+}
+
+// TestLoadedLibraryIsRead: a file that changed without a trace, as on a disk that
+// fails, is noticed before it is loaded, and built again; who loads nothing does
+// not read it.
+func TestLoadedLibraryIsRead(t *testing.T) {
+	t.Parallel()
+	root, k := newKernel(t, nil)
+	own := t.TempDir()
+	first := mustBuild(t, own, root, k)
+	write(t, first.Library, "x")
+	metaFile := filepath.Join(filepath.Dir(first.Library), "meta.json")
+	data, err := os.ReadFile(metaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m meta
+	if err := json.Unmarshal(unsealed(data), &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Stamps[library], err = disk.StampOf(first.Library); err != nil {
+		t.Fatal(err)
+	}
+	if data, err = json.Marshal(m); err != nil {
+		t.Fatal(err)
+	}
+	write(t, metaFile, string(sealed(data)))
+	b := newBuilder(t, own)
+	a := b.Build(context.Background(), root, []*manifest.Kernel{k})[0].Artifact
+	if a == nil || !a.Cached {
+		t.Fatalf("what nobody loads was built again: %+v", a)
+	}
+	for range 2 {
+		if err := b.Complete(context.Background(), a); err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := disk.SHA256(a.Library); err != nil || sum != a.sum || a.Identity != first.Identity {
+			t.Fatalf("the library is %s, and was built as %s, %v", sum, a.sum, err)
+		}
+	}
+	if why := checkLibrary(a.Library); why != "" {
+		t.Error(why)
 	}
 }
 

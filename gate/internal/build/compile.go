@@ -49,7 +49,7 @@ func (b *Builder) compile(ctx context.Context, p places, request string, k *mani
 	if err != nil {
 		return nil, err
 	}
-	if why := checkLibrary(filepath.Join(tmp, "lib.so")); why != "" {
+	if why := checkLibrary(filepath.Join(tmp, library)); why != "" {
 		return nil, &CompileError{Kernel: k.Name, Why: why}
 	}
 	in, err := b.inputs(p, k, tmp, output)
@@ -119,7 +119,7 @@ func userFault(k *manifest.Kernel, err error) error {
 func (b *Builder) arguments(k *manifest.Kernel, arch, out string) []string {
 	args := append(b.language(k, arch), "-Xptxas", "-v", "-lineinfo",
 		"-I", b.Include, "-shared", "-Xcompiler", "-fPIC,-fno-gnu-unique"+b.fixedNames(), "-Xlinker", "-z,defs", "-Xlinker", "-t",
-		"--keep", "--keep-dir", out, "-o", filepath.Join(out, "lib.so"))
+		"--keep", "--keep-dir", out, "-o", filepath.Join(out, library))
 	for _, names := range [][]string{k.Sources, k.Objects, k.Libraries} {
 		for _, name := range names {
 			args = append(args, here(name))

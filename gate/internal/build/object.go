@@ -19,6 +19,9 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
 
+// library is the name of the shared object in the folder of an object.
+const library = "lib.so"
+
 // An object is a folder of the cache: library, cubins, log and meta.
 type object struct {
 	dir    string
@@ -37,19 +40,25 @@ type meta struct {
 	Command  []string            `json:"command"`
 	Compiler string              `json:"compiler"`
 	Sums     map[string]string   `json:"sums"` // SHA-256 of the files of the object
+
+	Stamps map[string]disk.Stamp `json:"stamps"` // of the same files, before they were read for their sums
 }
 
 func (b *Builder) objectDir(key string) string { return filepath.Join(b.Cache, "objects", key) }
 
 // publish keeps the files worth keeping and renames the folder into place.
 func (b *Builder) publish(tmp, key string, m *meta, cubins []string) error {
-	m.Sums = map[string]string{}
-	for _, name := range append([]string{"lib.so", "ptxas.log"}, cubins...) {
+	m.Sums, m.Stamps = map[string]string{}, map[string]disk.Stamp{}
+	for _, name := range append([]string{library, "ptxas.log"}, cubins...) {
+		stamp, err := disk.StampOf(filepath.Join(tmp, name))
+		if err != nil {
+			return err
+		}
 		sum, err := disk.SHA256(filepath.Join(tmp, name))
 		if err != nil {
 			return err
 		}
-		m.Sums[name] = sum
+		m.Sums[name], m.Stamps[name] = sum, stamp
 	}
 	entries, err := os.ReadDir(tmp)
 	if err != nil {
@@ -94,7 +103,11 @@ func (b *Builder) openObject(key string) *object {
 		return nil
 	}
 	for name, want := range o.meta.Sums {
-		if sum, err := disk.SHA256(filepath.Join(o.dir, name)); err != nil || sum != want {
+		path := filepath.Join(o.dir, name)
+		if now, err := disk.StampOf(path); err == nil && now == o.meta.Stamps[name] {
+			continue // nobody touched it; what is loaded is read before, see Complete
+		}
+		if sum, err := disk.SHA256(path); err != nil || sum != want {
 			return nil
 		}
 	}
@@ -114,7 +127,7 @@ func (o *object) artifact(k *manifest.Kernel) (*Artifact, error) {
 		Arch: m.Arch, Identity: evidence.Identity{Code: m.CodeID, Host: m.HostID}, Entries: selected,
 		Rest:  slices.DeleteFunc(slices.Clone(all), func(e string) bool { return slices.Contains(selected, e) }),
 		Units: m.Units, Linked: m.Linked, Inputs: m.Inputs,
-		Library: filepath.Join(o.dir, "lib.so"), Log: filepath.Join(o.dir, "ptxas.log"),
+		Library: filepath.Join(o.dir, library), sum: m.Sums[library], Log: filepath.Join(o.dir, "ptxas.log"),
 		Command: m.Command, Compiler: m.Compiler, Cached: o.cached,
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -63,11 +64,15 @@ type installed struct {
 
 const findLimit = 2 * time.Minute
 
-// Complete builds the library of an artifact whose library is built where it is
-// measured; any other has been built. An *UnavailableError says that this cannot
-// be done here.
+// Complete makes an artifact ready to be loaded: it builds the library of one
+// whose library is built where it is measured, and reads that of any other, which
+// is built again where the cache did not keep it as it was. An *UnavailableError
+// says that this cannot be done here.
 func (b *Builder) Complete(ctx context.Context, a *Artifact) error {
-	if a.Of == nil || a.Library != "" {
+	if a.Of == nil {
+		return b.whole(ctx, a)
+	}
+	if a.Library != "" {
 		return nil
 	}
 	tmp, err := disk.TempDir(b.shared, "reference")
@@ -90,6 +95,34 @@ func (b *Builder) Complete(ctx context.Context, a *Artifact) error {
 		}
 	}
 	a.Library, a.Loads = path, have.Read
+	return nil
+}
+
+// whole reads the library of an artifact, once a run, and builds it again where it
+// is not what was built.
+func (b *Builder) whole(ctx context.Context, a *Artifact) error {
+	b.loading.Lock()
+	defer b.loading.Unlock()
+	if b.loaded[a] || a.again == nil {
+		return nil
+	}
+	if sum, err := disk.SHA256(a.Library); err != nil || sum != a.sum {
+		if err := os.RemoveAll(filepath.Dir(a.Library)); err != nil {
+			return fmt.Errorf("removing a damaged library from the cache: %w", err)
+		}
+		fresh, err := a.again(ctx)
+		if err != nil {
+			return err
+		}
+		if fresh.Identity != a.Identity {
+			return fmt.Errorf("%s was damaged in the cache, and its sources changed since it was built: run gate again", a.Library)
+		}
+		*a = *fresh
+	}
+	if b.loaded == nil {
+		b.loaded = map[*Artifact]bool{}
+	}
+	b.loaded[a] = true
 	return nil
 }
 

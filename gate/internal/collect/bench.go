@@ -31,7 +31,7 @@ type Options struct {
 	Tools    *toolchain.Toolchain
 	Harness  *build.Harness
 	Made     *build.Set
-	Complete func(context.Context, *build.Artifact) error // builds the library of a reference
+	Complete func(context.Context, *build.Artifact) error // makes an artifact ready to be loaded
 	Commit   string                                       // of the head
 	Metrics  []string                                     // of the profiler
 	Budget   compare.Budget
@@ -336,14 +336,17 @@ func (c *Bench) without(ctx context.Context, s plan.Step, l *evidence.Ledger) (p
 	return kept, nil
 }
 
-// prepare builds what a task compares with, where that is built here.
+// prepare makes ready what a task loads. A library that is built where it is
+// measured is built for tasks that name it alone.
 func (c *Bench) prepare(ctx context.Context, t plan.Task) error {
-	at := t.At
-	if t.Compares() {
-		at = t.Base
-	}
-	if a := c.made.Artifact(at.Identity); t.Reference != "" && a != nil && a.Of != nil {
-		return c.complete(ctx, a)
+	for _, at := range []evidence.Address{t.At, t.Base} {
+		a := c.made.Artifact(at.Identity)
+		if a == nil || a.Of != nil && t.Reference == "" {
+			continue
+		}
+		if err := c.complete(ctx, a); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -35,6 +35,11 @@ type calibration struct {
 // is repeated for the others. Whole rounds are kept when a later one ends the
 // run with an error.
 func (c *Bench) Calibrate(ctx context.Context, tasks []plan.Task, rounds int) ([]*evidence.Record, error) {
+	for _, t := range tasks {
+		if err := c.prepare(ctx, t); err != nil {
+			return nil, err
+		}
+	}
 	return c.calibrate(ctx, c.units(tasks), rounds)
 }
 

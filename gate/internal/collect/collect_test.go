@@ -37,7 +37,7 @@ func fake(t *testing.T, script string) (*Bench, *[]*evidence.Record) {
 		t.Fatal(err)
 	}
 	kept := &[]*evidence.Record{}
-	return &Bench{cache: t.TempDir(), program: program, op: func(*manifest.Op) (string, error) { return "/lib/op.so", nil },
+	return &Bench{cache: t.TempDir(), program: program, complete: func(context.Context, *build.Artifact) error { return nil }, op: func(*manifest.Op) (string, error) { return "/lib/op.so", nil },
 		device: gpu.Device{UUID: "GPU-1", ComputeCapability: "9.0"},
 		now:    func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) },
 		keep:   func(r *evidence.Record, _ string, _ map[string][]byte) error { *kept = append(*kept, r); return nil }}, kept

@@ -29,13 +29,13 @@ type Answers struct {
 }
 
 type answer struct {
-	File   stamp  `json:"file"`
+	File   Stamp  `json:"file"`
 	Answer string `json:"answer"`
 }
 
-// A stamp changes when a file does: who writes to one can set back the time of
+// A Stamp changes when a file does: who writes to one can set back the time of
 // its content, but not that of its inode.
-type stamp struct {
+type Stamp struct {
 	Device  uint64 `json:"device"`
 	Inode   uint64 `json:"inode"`
 	Size    int64  `json:"size"`
@@ -43,12 +43,13 @@ type stamp struct {
 	Change  int64  `json:"ctime_ns"`
 }
 
-func stampOf(path string) (stamp, error) {
+// StampOf is a file's stamp now.
+func StampOf(path string) (Stamp, error) {
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {
-		return stamp{}, &os.PathError{Op: "stat", Path: path, Err: err}
+		return Stamp{}, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, nil
+	return Stamp{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, nil
 }
 
 // OpenAnswers reads the file that remembers; path "" remembers nothing.
@@ -70,7 +71,7 @@ func readAnswers(path string) map[string]answer {
 // says whether an answer makes sense; one that does not is neither believed
 // nor kept.
 func (a *Answers) Ask(question, path string, ask func() (string, error), check func(string) error) (string, error) {
-	now, err := stampOf(path)
+	now, err := StampOf(path)
 	if err != nil {
 		return "", err
 	}

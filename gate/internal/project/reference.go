@@ -152,7 +152,7 @@ func (p *Project) reference(name, arch string, built map[slot]build.Result) plan
 	return s
 }
 
-// Complete builds the library of a reference that is built where it is measured.
+// Complete makes what was built ready to be loaded.
 func (p *Project) Complete(ctx context.Context, a *build.Artifact) error {
 	return p.builder.Complete(ctx, a)
 }
