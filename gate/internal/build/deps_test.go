@@ -2,6 +2,7 @@ package build
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -101,5 +102,26 @@ func TestLargeCodeIsNotRead(t *testing.T) {
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 		t.Errorf("%d bytes were allocated", took)
+	}
+}
+
+// TestLargeArrayIsReadOnce: the code of an initialised array is in memory once
+// while it is identified, so that the largest that is read bounds what it takes.
+func TestLargeArrayIsReadOnce(t *testing.T) {
+	compilesMuch(t)
+	const size = 16 << 20
+	root, k := newKernel(t, nil)
+	write(t, filepath.Join(k.Dir, "k.cu"), fmt.Sprintf("__device__ unsigned char large[%d] = {1};\n", size)+cudaText)
+	a := mustBuild(t, t.TempDir(), root, k)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := readCubin(filepath.Dir(a.Library), "k", "sm_90", nil)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := after.TotalAlloc - before.TotalAlloc
+	if took < size || took > 2*size {
+		t.Errorf("%d bytes were allocated for an array of %d", took, size)
 	}
 }
