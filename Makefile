@@ -17,11 +17,12 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 # Times under this harness are not recorded yet; with an empty TIERS all is asked.
 TIERS ?= static,correctness,profile
+SANITIZER := bin/sanitizer/nvidia/cu13/bin/compute-sanitizer
 check: $(GATE) compiler
 	$(GATE) check $(if $(TIERS),--tiers $(TIERS))
 
-test: $(GATE) compiler lint
-	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 $(GO) test -timeout 40m ./...
+test: $(GATE) compiler $(SANITIZER) lint
+	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 GATE_SANITIZER="$(CURDIR)/$(SANITIZER)" $(GO) test -timeout 40m ./...
 	CUDA_HOME="$$(cat bin/cuda-home)" $(GATE) selftest
 
 race: $(GATE) compiler
@@ -74,6 +75,11 @@ fuzz:
 .PHONY: compiler
 compiler: $(GATE)
 	@nvcc="$$($(GATE) toolchain install --if-missing)" && dirname "$$(dirname "$$nvcc")" >bin/cuda-home
+
+# compute-sanitizer tells without a GPU which options it knows.
+$(SANITIZER): .ci/sanitizer.txt
+	python3 -m pip install --quiet --root-user-action=ignore --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes --upgrade --target bin/sanitizer --requirement $<
+	touch $@
 
 .PHONY: $(GATE)
 $(GATE): tools

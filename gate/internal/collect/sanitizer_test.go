@@ -175,9 +175,17 @@ func TestWithoutSanitizer(t *testing.T) {
 }
 
 // TestRealSanitizerTakesTheOptions: every option that gate gives is one of the real
-// program's, which refuses an unknown one before it starts anything.
+// program's, which refuses an unknown one before it starts anything. GATE_SANITIZER
+// is the program that must be there; without it, one that is installed is asked.
 func TestRealSanitizerTakesTheOptions(t *testing.T) {
-	tool, err := toolchain.FindTool(context.Background(), "compute-sanitizer", toolchain.Options{Env: os.Getenv})
+	env, pinned := os.Getenv, os.Getenv("GATE_SANITIZER")
+	if pinned != "" {
+		env = func(name string) string { return map[string]string{"PATH": filepath.Dir(pinned)}[name] }
+	}
+	tool, err := toolchain.FindTool(context.Background(), "compute-sanitizer", toolchain.Options{Env: env})
+	if pinned != "" && (err != nil || tool.Path != pinned) {
+		t.Fatalf("GATE_SANITIZER is %s, found is %q: %v", pinned, tool.Path, err)
+	}
 	if err != nil {
 		t.Skip(err)
 	}
