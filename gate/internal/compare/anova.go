@@ -26,9 +26,11 @@ func varianceComponents(groups [][]float64) components {
 	var ssBetween, ssWithin float64
 	for _, g := range groups {
 		mean := average(g)
-		ssBetween += float64(len(g)) * (mean - grand) * (mean - grand)
+		d := mean - grand
+		ssBetween += float64(len(g)) * d * d
 		for _, x := range g {
-			ssWithin += (x - mean) * (x - mean)
+			d := x - mean
+			ssWithin += d * d
 		}
 	}
 	effective := (n - squares/n) / (k - 1) // processes a group, where they are unequal

@@ -51,15 +51,13 @@ func SummarizeArm(processes []Process, metric Summary) (ArmSummary, error) {
 // the largest c with P(Binomial(n, ½) <= c) <= tail. False where not even the
 // extremes reach it.
 func signCut(n int, tail float64) (int, bool) {
-	cumulated, cutOff, ok := 0.0, 0, false
-	for c := 0; c < n/2; c++ {
+	cumulated := 0.0
+	for c := 0; ; c++ { // the sum over all c is 1
 		cumulated += math.Exp(logChoose(n, c) - float64(n)*math.Ln2)
 		if cumulated > tail {
-			break
+			return max(0, c-1), c > 0
 		}
-		cutOff, ok = c, true
 	}
-	return cutOff, ok
 }
 
 // An AbsoluteOutcome is an arm held against a limit in nanoseconds.

@@ -8,9 +8,7 @@ import "math"
 // together spend no more than one plan does: asking until it passes, or until it
 // fails, buys nothing. With 0 there are no attempts, and the plan is as it is.
 func (p Plan) Attempt(k int) Plan {
-	if k > 0 {
-		share := math.Ldexp(1, -min(k, 30))
-		p.Alpha, p.Beta, p.FDR = p.Alpha*share, p.Beta*share, p.FDR*share
-	}
+	share := math.Ldexp(1, -max(0, min(k, 30)))
+	p.Alpha, p.Beta, p.FDR = p.Alpha*share, p.Beta*share, p.FDR*share
 	return p
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/montanaflynn/stats"
 )
 
 // intervalConfidence is that of the printed intervals, for each metric alone.
@@ -117,10 +115,10 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 // outcome writes one metric out.
 func (t test) outcome(e Series, red float64, tests int, plan Plan) SummaryOutcome {
 	estimate, low, high := hodgesLehmann(t.strata, intervalConfidence)
-	alone, _ := decided([]test{t}, red, plan)
+	alone := decided([]test{t}, red, plan)
 	m := SummaryOutcome{
 		Summary: t.metric, Decision: alone, Slow: Slow{t.slow.base, t.slow.head, t.slow.p()},
-		Base: armMedian(e.Rounds, t.metric, Base), Head: armMedian(e.Rounds, t.metric, Head),
+		Base: median(armValues(e.Rounds, t.metric, Base)), Head: median(armValues(e.Rounds, t.metric, Head)),
 		Estimate: relative(estimate), Low: relative(low), High: relative(high),
 		PRegressed: t.last().regressed, PPass: t.last().passed, PImproved: t.faster.exact(t.tFaster),
 	}
@@ -148,11 +146,7 @@ func (t test) excluded(plan Plan) *float64 {
 	k := len(t.ps) - 1
 	p := t.mostPass * t.pass.shape[k]
 	strata := t.strata[:plan.Looks[k]/plan.PerArm]
-	shift := rankExcludes(strata, p)
-	if shift < t.detected {
-		shift = meanExcludes(strata, p, shift, t.detected)
-	}
-	effect := relative(min(shift, t.detected))
+	effect := relative(meanExcludes(strata, p, min(rankExcludes(strata, p), t.detected), t.detected))
 	return &effect
 }
 
@@ -169,15 +163,6 @@ func armValues(rounds []Round, m Summary, a Arm) []float64 {
 		}
 	}
 	return values
-}
-
-// armMedian is the median process of one arm. Callers pass at least one round.
-func armMedian(rounds []Round, m Summary, a Arm) float64 {
-	median, err := stats.Median(armValues(rounds, m, a))
-	if err != nil {
-		return 0
-	}
-	return median
 }
 
 // detail says in one sentence what was found and what follows from it.

@@ -141,7 +141,7 @@ func (d *Driver) unresolved() []int {
 	red, _, _ := thresholds(d.trials, d.plan)
 	var open []int
 	for i, t := range d.trials {
-		if v, _ := decided(t.tests, red, d.plan); !d.dropped[i] && v == Inconclusive {
+		if !d.dropped[i] && decided(t.tests, red, d.plan) == Inconclusive {
 			open = append(open, i)
 		}
 	}

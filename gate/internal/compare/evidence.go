@@ -51,7 +51,7 @@ func AARounds(samples []evidence.Sample, state evidence.CacheState) ([]AARound, 
 	if len(processes) == 0 || len(processes)%aaSize != 0 {
 		return nil, fmt.Errorf("%d %s processes are not whole rounds of %d", len(processes), state, aaSize)
 	}
-	rounds := make([]AARound, 0, len(processes)/aaSize)
+	var rounds []AARound
 	for whole := range slices.Chunk(processes, aaSize) {
 		rounds = append(rounds, AARound(whole))
 	}

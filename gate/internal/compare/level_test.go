@@ -514,8 +514,8 @@ func TestTails(t *testing.T) {
 				d := newDriver(plan, Budget{}, []Series{{Limits: limits, Summaries: []Summary{Typical}}, {Limits: limits, Summaries: []Summary{Mean}}})
 				drawn := l.drive(t, d, rng)
 				red, _, _ := thresholds(d.trials, plan)
-				typical, _ := decided(d.trials[0].tests, red, plan)
-				mean, _ := decided(d.trials[1].tests, red, plan)
+				typical := decided(d.trials[0].tests, red, plan)
+				mean := decided(d.trials[1].tests, red, plan)
 				switch {
 				case typical == Regressed || mean == Regressed:
 					sum.verdicts[Regressed]++

@@ -78,12 +78,11 @@ func (l Limits) withFloor(floor, base float64) (Limits, error) {
 	if l.Reference {
 		return Limits{}, fmt.Errorf("a floor has no meaning for a ratio to a reference")
 	}
-	if !(floor >= 0 && floor <= math.MaxFloat64) || !usable(base) {
+	if !(floor >= 0) || math.IsInf(floor, 1) || !usable(base) {
 		return Limits{}, fmt.Errorf("a floor of %v ns on a base of %v ns cannot be made relative", floor, base)
 	}
-	if rise := floor/base - l.Tolerance; rise > 0 {
-		l.Tolerance, l.Detect = l.Tolerance+rise, l.Detect+rise
-	}
+	rise := max(0, floor/base-l.Tolerance)
+	l.Tolerance, l.Detect = l.Tolerance+rise, l.Detect+rise
 	return l, l.Valid()
 }
 

@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // meanSteps is the number of steps into which the range of the sum of means is
@@ -23,7 +24,7 @@ func meanBelow(strata []stratum, shift float64) float64 {
 		reach += rounds[i].reach
 		excess += rounds[i].observed - rounds[i].reach/2
 	}
-	if !(reach > 0) || excess >= 0 { // all times are equal, or the head has its half: the orders are symmetric
+	if !(excess < 0) { // all times are equal, or the head has its half: the orders are symmetric
 		return 1
 	}
 	step := reach / meanSteps
@@ -53,16 +54,16 @@ type headSums struct {
 // weigh alike whatever the device does between them.
 func newHeadSums(s stratum, shift float64) headSums {
 	n := len(s.base)
-	values := make([]float64, 0, 2*n)
 	centre := 0.0
 	for i := range n {
 		centre += (s.base[i] + s.head[i] - shift) / float64(2*n)
 	}
-	for _, y := range s.base {
-		values = append(values, math.Exp(y-centre))
+	values := slices.Concat(s.base, s.head)
+	for i, y := range s.base {
+		values[i] = math.Exp(y - centre)
 	}
-	for _, y := range s.head {
-		values = append(values, math.Exp(y-shift-centre))
+	for i, y := range s.head {
+		values[n+i] = math.Exp(y - shift - centre)
 	}
 	words := headWords(n)
 	h := headSums{all: make([]float64, len(words))}
@@ -93,7 +94,7 @@ func init() {
 	}
 }
 
-// headWords are the choices of the head's processes, the one as dealt last.
+// headWords are the choices of the head's processes, ascending, the one as dealt last.
 func headWords(n int) []uint { return headWordsOf[n] }
 
 // add convolves a distribution over steps with the orders of one more round.

@@ -118,7 +118,7 @@ func fisherExact(a, b, c, d int) float64 {
 	observed := logHypergeometric(a, row, column, n)
 	const rounding = 1e-9 // equal probabilities differ by rounding only
 	p := 0.0
-	for k := max(0, row+column-n); k <= min(row, column); k++ {
+	for k := range row + 1 { // tables that cannot be have a probability of 0
 		if l := logHypergeometric(k, row, column, n); l <= observed+rounding {
 			p += math.Exp(l)
 		}

@@ -35,10 +35,7 @@ func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
 // approximation of the rank test at what the last look rejects.
 func (t test) needPairs(e Series, tests int, plan Plan) int {
 	estimate, _, _ := hodgesLehmann(t.strata, intervalConfidence)
-	sigma, err := stats.StandardDeviationSample(residuals(e.Rounds, t.metric))
-	if err != nil {
-		return -1
-	}
+	sigma, _ := stats.StandardDeviationSample(residuals(e.Rounds, t.metric)) // its error is for no values
 	above := pairsFor(sigma, estimate-e.Limits.tolerated(), plan.lastLevel(tests), plan.PerArm)
 	pass := plan.pass(e.Limits)
 	below := pairsFor(sigma, e.Limits.detected()-estimate, pass.nominal(plan.Beta)*pass.shape[len(pass.shape)-1], plan.PerArm)
@@ -58,12 +55,10 @@ func (p Plan) redLevel(tests int) float64 {
 
 // pairsFor is the number of pairs that separates an effect from a limit, gap
 // away from it, with 90 % power at the given level: 2((z_level + z_power) σ/gap)²
-// over the rank test's efficiency of 3/π, in whole rounds.
+// over the rank test's efficiency of 3/π, in whole rounds. Without a gap or a
+// level it is infinite or not a number, so maxNeed.
 func pairsFor(sigma, gap, level float64, perArm int) int {
-	if !(gap > 0 && level > 0) {
-		return maxNeed
-	}
-	z := (normalQuantile(level) + normalQuantile(1-power)) * sigma / gap
+	z := (normalQuantile(level) + normalQuantile(1-power)) * sigma / max(0, gap)
 	pairs := 2 * z * z * math.Pi / 3
 	if !(pairs < maxNeed) {
 		return maxNeed

@@ -69,9 +69,7 @@ func (p Plan) Capped(pairs int) (Plan, error) {
 	if pairs < p.PerArm {
 		return Plan{}, fmt.Errorf("a plan needs at least %d pairs", p.PerArm)
 	}
-	if pairs >= p.lastPairs() {
-		return p, nil
-	}
+	pairs = min(pairs, p.lastPairs())
 	kept := []int{}
 	for _, l := range p.Looks {
 		if l < pairs {

@@ -88,18 +88,22 @@ func (r replay) detectable(tests int) (float64, bool) {
 
 // finds reports whether nine jobs of ten are red under an effect.
 func (r replay) finds(effect float64) bool {
-	red, missed := 0, 0
-	for job := range replays {
-		if r.red(uint64(job), effect) {
-			red++
-		} else {
+	return nineOfTen(func(job uint64) bool { return r.red(job, effect) })
+}
+
+// nineOfTen asks the jobs, until too many say no.
+func nineOfTen(holds func(job uint64) bool) bool {
+	const mayMiss = (1 - power) * replays
+	missed := 0
+	for job := range uint64(replays) {
+		if !holds(job) {
 			missed++
 		}
-		if float64(missed) > (1-power)*replays || float64(red) >= power*replays {
-			break
+		if missed > mayMiss {
+			return false
 		}
 	}
-	return float64(red) >= power*replays
+	return true
 }
 
 // red runs one job until it is decided.

@@ -47,24 +47,14 @@ func newOrder(random io.Reader, perArm int) (Order, error) {
 // orderAt returns order number i: the words with as many bits set as not, in
 // ascending order, a set bit being a head.
 func orderAt(i, perArm int) Order {
-	for word := 0; word < 1<<(2*perArm); word++ {
-		o, heads := make(Order, 2*perArm), 0
-		for slot := range o {
-			o[slot] = Base
-			if word>>slot&1 == 1 {
-				o[slot] = Head
-				heads++
-			}
+	word, o := headWords(perArm)[i], make(Order, 2*perArm)
+	for slot := range o {
+		o[slot] = Base
+		if word>>slot&1 == 1 {
+			o[slot] = Head
 		}
-		if heads != perArm {
-			continue
-		}
-		if i == 0 {
-			return o
-		}
-		i--
 	}
-	return nil
+	return o
 }
 
 // A Round holds the processes of one kernel in one round, by arm: as many of

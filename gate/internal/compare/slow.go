@@ -32,9 +32,10 @@ func newSlowTest(tolerated, detected float64) slowTest {
 func (t *slowTest) add(s stratum) {
 	base, head := s.slow(t.tolerated, t.detected)
 	t.base, t.head = t.base+base, t.head+head
-	if base+head > 0 {
-		t.pmf = convolve(t.pmf, hypergeometric(len(s.base), base+head))
+	if base+head == 0 {
+		return
 	}
+	t.pmf = convolve(t.pmf, hypergeometric(len(s.base), base+head))
 }
 
 // p is the probability of as many slow heads or more.

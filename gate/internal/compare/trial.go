@@ -83,7 +83,7 @@ func (t test) gone() bool {
 // decided applies the limits look by look; the first decision stands, so that
 // taking away the rounds after it cannot change it. Several tests are red when
 // one is and green when all are.
-func decided(tests []test, threshold float64, plan Plan) (Decision, int) {
+func decided(tests []test, threshold float64, plan Plan) Decision {
 	for look := range tests[0].ps {
 		red, green := false, true
 		for _, t := range tests {
@@ -91,13 +91,13 @@ func decided(tests []test, threshold float64, plan Plan) (Decision, int) {
 			green = green && t.ps[look].green(plan)
 		}
 		if red {
-			return Regressed, look
+			return Regressed
 		}
 		if green {
-			return Pass, look
+			return Pass
 		}
 	}
-	return Inconclusive, -1
+	return Inconclusive
 }
 
 // green holds for a pass at a look. What would be red if it were the only test
@@ -116,7 +116,7 @@ func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) 
 	case len(t.experiment.Rounds) == 0:
 		return Inconclusive, notMeasured
 	}
-	v, _ := decided(t.tests, threshold, plan)
+	v := decided(t.tests, threshold, plan)
 	if v == Regressed {
 		return Regressed, aboveTolerance
 	}
