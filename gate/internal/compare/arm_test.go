@@ -27,6 +27,7 @@ func TestDecideAbsolute(t *testing.T) {
 	}{
 		{"below", twelve, Typical, 112, Pass, belowDetect},
 		{"at the interval's end", twelve, Typical, 111, Inconclusive, notDecided},
+		{"at the interval's beginning", twelve, Typical, 102, Inconclusive, notDecided},
 		{"inside, below the median", twelve, Typical, 104, Inconclusive, notDecided},
 		{"inside", twelve, Typical, 106.5, Inconclusive, notDecided},
 		{"above", twelve, Typical, 101.5, Regressed, aboveTolerance},
