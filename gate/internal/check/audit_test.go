@@ -101,6 +101,22 @@ var (
 		{"dated in the future", "lies in the future", every, func(r *evidence.Record, _ map[string]string) {
 			r.Provenance.Recorded = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
 		}},
+		{"a time zone", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+			r.Provenance.Recorded = strings.TrimSuffix(r.Provenance.Recorded, "Z") + "-12:00"
+		}},
+		{"a date of the future in a time zone", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+			r.Provenance.Recorded = "2126-01-01T00:00:00+14:00"
+		}},
+		{"UTC as a number", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+			r.Provenance.Recorded = strings.TrimSuffix(r.Provenance.Recorded, "Z") + "+00:00"
+		}},
+		{"a fraction of a second", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+			r.Provenance.Recorded = strings.TrimSuffix(r.Provenance.Recorded, "Z") + ".5Z"
+		}},
+		{"a year of five digits", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "10000-01-01T00:00:00Z" }},
+		{"a 30th of February", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "2026-02-30T00:00:00Z" }},
+		{"a leap second", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "2016-12-31T23:59:60Z" }},
+		{"an empty date", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "" }},
 		{"no date", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "yesterday" }},
 		{"no kernel", "does not say which kernel", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Kernel = "" }},
 		{"no compiler", "what compiled it", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Compiler = "" }},
@@ -284,6 +300,16 @@ var (
 		{"no rounds", "", pair, func(r *evidence.Record, _ map[string]string) { r.Experiment.Rounds = nil }},
 		// of sessions
 		{"a session twice", "twice", sessions, func(r *evidence.Record, _ map[string]string) { r.Sessions = append(r.Sessions, r.Sessions[0]) }},
+		{"a session twice in two time zones", "which is no date in UTC", sessions, func(r *evidence.Record, _ map[string]string) {
+			again := r.Sessions[0]
+			again.Recorded = later(again.Recorded, 0).In(time.FixedZone("", 9*3600)).Format(time.RFC3339)
+			r.Sessions = append(r.Sessions, again)
+		}},
+		{"a session cut into two", "twice", sessions, func(r *evidence.Record, _ map[string]string) {
+			again := r.Sessions[0]
+			again.Recorded = later(again.Recorded, -59*time.Minute).Format(time.RFC3339)
+			r.Sessions = append(r.Sessions, again)
+		}},
 		{"a session of the future", "lies in the future", sessions, func(r *evidence.Record, _ map[string]string) {
 			r.Sessions[0].Recorded = "2126-01-01T00:00:00Z"
 		}},
@@ -294,6 +320,15 @@ var (
 		{"no session", "a record of its tier holds", sessions, func(r *evidence.Record, _ map[string]string) { r.Sessions = nil }},
 	}
 )
+
+// later is a date some time later.
+func later(date string, by time.Duration) time.Time {
+	at, err := time.Parse(time.RFC3339, date)
+	if err != nil {
+		panic(err)
+	}
+	return at.Add(by)
+}
 
 // rawOf reads a record's raw inputs by their names.
 func rawOf(t *testing.T, dir string, r *evidence.Record) map[string]string {

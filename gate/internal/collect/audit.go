@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/strictjson"
 	"github.com/kernelgate/gate/ncu"
 )
@@ -482,10 +483,10 @@ func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 }
 
 func auditSessions(r *evidence.Record) error {
-	for i, s := range r.Sessions {
-		if slices.ContainsFunc(r.Sessions[:i], func(o evidence.Session) bool { return o.Recorded == s.Recorded && o.Card == s.Card }) {
-			return fmt.Errorf("it counts the session of %s twice", s.Recorded)
-		}
+	if late := store.Together(r.Sessions); late != "" {
+		return fmt.Errorf("it counts the session of %s twice: it follows another one of its card within the hour", late)
+	}
+	for _, s := range r.Sessions {
 		if len(s.Processes) == 0 {
 			return fmt.Errorf("its session of %s holds no process", s.Recorded)
 		}

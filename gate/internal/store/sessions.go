@@ -131,6 +131,20 @@ func extend(history []evidence.Session, s evidence.Session) []evidence.Session {
 	return history[max(0, len(history)-maxSessions):]
 }
 
+// Together says which session of a history belongs to the one before it on its
+// card, "" for none: they lie within one hour, and count as one where gate writes
+// them.
+func Together(history []evidence.Session) string {
+	last := map[string]string{}
+	for _, s := range slices.SortedFunc(slices.Values(history), func(x, y evidence.Session) int { return strings.Compare(x.Recorded, y.Recorded) }) {
+		if before, ok := last[s.Card]; ok && !apart(before, s.Recorded) {
+			return s.Recorded
+		}
+		last[s.Card] = s.Recorded
+	}
+	return ""
+}
+
 // apart reports whether two times, of which the second is a run's, belong to
 // two sessions.
 func apart(last, now string) bool {
