@@ -118,17 +118,110 @@ func TestKeepPrefersTheLongerCalibration(t *testing.T) {
 	}
 }
 
-// TestAHistoryThatCannotBeReadIsLeft and is no reason to stop measuring.
-func TestAHistoryThatCannotBeReadIsLeft(t *testing.T) {
+// TestHistoriesUnderAttack: what lies in the place of a history when a third run
+// adds to it. One that cannot be believed is left as it is, named, and no reason to
+// stop measuring: the times themselves are stored.
+func TestHistoriesUnderAttack(t *testing.T) {
+	day := func(n, hour, minute int) string {
+		return time.Date(2026, 11, n, hour, minute, 0, 0, time.UTC).Format(time.RFC3339)
+	}
+	replace := func(old, new string) func(string) string {
+		return func(text string) string {
+			if !strings.Contains(text, old) {
+				panic("no " + old)
+			}
+			return strings.ReplaceAll(text, old, new)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(text string) string // of the history; nil removes its file
+		now    string
+		want   string // the dates of its sessions
+		note   string
+	}{
+		{"nothing", replace(day(1, 10, 0), day(1, 10, 0)), day(3, 10, 0), "1 2 3", ""},
+		{"deleted", nil, day(3, 10, 0), "3", ""},
+		{"truncated", func(text string) string { return text[:len(text)/2] }, day(3, 10, 0), "", "the JSON is cut short"},
+		{"empty", func(string) string { return "" }, day(3, 10, 0), "", "the JSON is cut short"},
+		{"two documents", func(text string) string { return text + text }, day(3, 10, 0), "", "data follows the JSON"},
+		{"of another card", replace(`"launches"`, `"card": "ffffffffffff", "launches"`), day(3, 10, 0), "1 2 3", ""},
+		{"of another driver", replace(`"driver": "`, `"driver": "9`), day(3, 10, 0), "", "its place says"},
+		{"of another code", replace(`"code_id": "c1`, `"code_id": "c2`), day(3, 10, 0), "", "the record is of another code"},
+		{"a session of tomorrow", replace(day(1, 10, 0), day(4, 10, 0)), day(3, 10, 0), "", "which lies in the future"},
+		{"a session in another time zone", replace(day(1, 10, 0), "2026-11-01T10:00:00+14:00"), day(3, 10, 0), "", "no date in UTC"},
+		{"a session that is no date", replace(day(1, 10, 0), "2026-11-31T10:00:00Z"), day(3, 10, 0), "", "is not a date"},
+		{"a session of the year 1", replace(day(1, 10, 0), "0001-01-01T10:00:00Z"), day(3, 10, 0), "1 2 3", ""},
+		{"the clock was set back for a minute", replace(day(1, 10, 0), day(1, 10, 0)), day(2, 9, 59), "1 2", ""},
+		{"the clock was set back for a day", replace(day(1, 10, 0), day(1, 10, 0)), day(1, 11, 0), "", "which lies in the future"},
+		{"the clock stood still", replace(day(1, 10, 0), day(1, 10, 0)), day(2, 10, 0), "1 2", ""},
+	} {
+		s := newShelf(t)
+		now := day(2, 10, 0)
+		s.Write = s.Write.Audited(Audit{Now: func() time.Time { at, _ := time.Parse(time.RFC3339, now); return at }})
+		for d := 1; d <= 2; d++ {
+			if err := s.Keep(timedAt("c1", d, 10), "toy/base", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path, err := place(key(evidence.Sessions, at("c1"), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path = filepath.Join(s.Write.dir, path)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.change == nil {
+			err = os.Remove(path)
+		} else {
+			before = []byte(c.change(string(before)))
+			err = os.WriteFile(path, before, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		now = c.now
+		third := timedAt("c1", 3, 10)
+		third.Provenance.Recorded = now
+		if err := s.Keep(third, "toy/base", nil); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if notes := strings.Join(s.Notes, "\n"); c.note == "" && strings.Contains(notes, "history") || !strings.Contains(notes, c.note) {
+			t.Errorf("%s: notes %q", c.name, s.Notes)
+		}
+		if c.want == "" {
+			if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+				t.Errorf("%s: it was changed, %v", c.name, err)
+			}
+			continue
+		}
+		r, err := s.Write.Get(key(evidence.Sessions, at("c1"), nil))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var days []string
+		for _, one := range r.Sessions {
+			days = append(days, strings.TrimLeft(one.Recorded[8:10], "0"))
+		}
+		if got := strings.Join(days, " "); got != c.want {
+			t.Errorf("%s: sessions of the days %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestHistoriesAreNoReasonToStop: the times of a run whose history is damaged are
+// stored all the same.
+func TestHistoriesAreNoReasonToStop(t *testing.T) {
 	s := newShelf(t)
-	if err := s.Keep(timedAt("c1", 1, 10), "toy/base", nil); err != nil {
+	path, err := place(key(evidence.Sessions, at("c1"), nil))
+	if err != nil {
 		t.Fatal(err)
 	}
-	files, _ := filepath.Glob(filepath.Join(s.Write.dir, "*", "*", "*", "sessions.json"))
-	if len(files) != 1 {
-		t.Fatalf("%d histories", len(files))
-	}
-	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
+	path = filepath.Join(s.Write.dir, path)
+	if err := os.MkdirAll(path, 0o755); err != nil { // not even a file
 		t.Fatal(err)
 	}
 	if err := s.Keep(timedAt("c1", 2, 10), "toy/base", nil); err != nil || len(s.Notes) != 1 {
