@@ -213,8 +213,7 @@ func (j *judge) eachRecord(visit func(evidence.Entry)) {
 		of *plan.Subject
 		evidence.Key
 	}
-	found, absent := map[evidence.Key]bool{}, map[missing]bool{}
-	visited := map[*evidence.Key]bool{} // the needs of a kernel share their keys
+	found, absent := map[*evidence.Record]bool{}, map[missing]bool{}
 	for i := range j.plan.Questions {
 		q := &j.plan.Questions[i]
 		if q.Kind == plan.Condition && q.Stopped != "" {
@@ -235,11 +234,8 @@ func (j *judge) eachRecord(visit func(evidence.Entry)) {
 				}
 				continue
 			}
-			if visited[n.Key] {
-				continue
-			}
-			if visited[n.Key] = true; !found[*n.Key] {
-				found[*n.Key] = true
+			if !found[e.Record] {
+				found[e.Record] = true
 				visit(e)
 			}
 		}

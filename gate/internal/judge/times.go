@@ -389,7 +389,10 @@ func (j *judge) withNoise(q *plan.Question, f verdict.Finding) verdict.Finding {
 // calibration is a recent A/A run of the head's code, else of the base's.
 func (j *judge) calibration(q *plan.Question) *evidence.Record {
 	for _, n := range q.Needs {
-		if e := j.ledger.Find(n); n.Tier == evidence.Calibration && e.Measured() && e.Record.AA != nil {
+		if n.Tier != evidence.Calibration {
+			continue
+		}
+		if e := j.ledger.Find(n); e.Measured() && e.Record.AA != nil {
 			return e.Record
 		}
 	}
