@@ -39,7 +39,7 @@ pictures: $(GATE) compiler
 # take most of the time.
 MUTANTS ?= policy plan judge compare
 LAWS = TestDeleting|TestAddingARule|TestOrderLeaves|TestWorseNever|TestEverySubject|TestEqualSides|TestWaiversAndTrades|TestTheJudgeCounts|TestExitFollows
-LAWS := $(LAWS)|TestSlowerNever|TestLevel|TestDetectable|TestDeleted|TestTails|TestScale|TestEqualArms|TestMore|TestStoredLevel|TestPValuesOver|TestCoverage|TestPower|TestOrders
+LAWS := $(LAWS)|TestSlowerNever|TestLevel|TestDetectable|TestDeleted|TestTails|TestScale|TestEqualArms|TestMore|TestStoredLevel|TestPValuesOver|TestCoverage|TestPower|TestOrders|TestContinued|TestImprovementAmong
 mutants: tools
 	GOBIN="$(CURDIR)/bin" $(GO) install github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 	@set -e; for pkg in $(MUTANTS); do \

@@ -152,7 +152,9 @@ func TestNullOfOne(t *testing.T) {
 	if got, ok := n.critical(n.least() / 2); ok {
 		t.Errorf("below the smallest p value %d is critical", got)
 	}
-	if got := n.least(); math.Abs(got-1.0/6) > 1e-15 {
-		t.Errorf("the smallest p value is %v", got)
+	for perArm, orders := range map[int]float64{2: 6, maxPerArm: 12870} {
+		if got := nullOf(perArm, 1).least(); math.Abs(got*orders-1) > 1e-12 {
+			t.Errorf("%d of each arm: the smallest p value is %v, want 1/%v", perArm, got, orders)
+		}
 	}
 }
