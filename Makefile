@@ -15,11 +15,9 @@ LINTER = $(GO) tool -modfile=.ci/tools/go.mod
 # NVML's header marks functions of the binding, which gate does not call, as deprecated.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-# Times under this harness are not recorded yet; with an empty TIERS all is asked.
-TIERS ?= static,correctness,profile
 SANITIZER := bin/sanitizer/nvidia/cu13/bin/compute-sanitizer
 check: $(GATE) compiler
-	$(GATE) check $(if $(TIERS),--tiers $(TIERS))
+	$(GATE) check
 
 test: $(GATE) compiler $(SANITIZER) lint
 	CUDA_HOME="$$(cat bin/cuda-home)" GATE_REQUIRE_NVCC=1 GATE_SANITIZER="$(CURDIR)/$(SANITIZER)" $(GO) test -timeout 40m ./...
