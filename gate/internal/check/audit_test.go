@@ -101,23 +101,23 @@ var (
 		{"dated in the future", "lies in the future", every, func(r *evidence.Record, _ map[string]string) {
 			r.Provenance.Recorded = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
 		}},
-		{"a time zone", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+		{"a time zone", "which is not a date in UTC", every, func(r *evidence.Record, _ map[string]string) {
 			r.Provenance.Recorded = strings.TrimSuffix(r.Provenance.Recorded, "Z") + "-12:00"
 		}},
-		{"a date of the future in a time zone", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+		{"a date of the future in a time zone", "which is not a date in UTC", every, func(r *evidence.Record, _ map[string]string) {
 			r.Provenance.Recorded = "2126-01-01T00:00:00+14:00"
 		}},
-		{"UTC as a number", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+		{"UTC as a number", "which is not a date in UTC", every, func(r *evidence.Record, _ map[string]string) {
 			r.Provenance.Recorded = strings.TrimSuffix(r.Provenance.Recorded, "Z") + "+00:00"
 		}},
-		{"a fraction of a second", "which is no date in UTC", every, func(r *evidence.Record, _ map[string]string) {
+		{"a fraction of a second", "which is not a date in UTC", every, func(r *evidence.Record, _ map[string]string) {
 			r.Provenance.Recorded = strings.TrimSuffix(r.Provenance.Recorded, "Z") + ".5Z"
 		}},
-		{"a year of five digits", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "10000-01-01T00:00:00Z" }},
-		{"a 30th of February", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "2026-02-30T00:00:00Z" }},
-		{"a leap second", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "2016-12-31T23:59:60Z" }},
-		{"an empty date", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "" }},
-		{"no date", "which is no date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "yesterday" }},
+		{"a year of five digits", "which is not a date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "10000-01-01T00:00:00Z" }},
+		{"a 30th of February", "which is not a date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "2026-02-30T00:00:00Z" }},
+		{"a leap second", "which is not a date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "2016-12-31T23:59:60Z" }},
+		{"an empty date", "which is not a date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "" }},
+		{"no date", "which is not a date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "yesterday" }},
 		{"no kernel", "does not say which kernel", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Kernel = "" }},
 		{"no compiler", "what compiled it", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Compiler = "" }},
 		{"a short code id", "is not a SHA-256", every, func(r *evidence.Record, _ map[string]string) { r.Address.Code = r.Address.Code[:40] }},
@@ -300,7 +300,7 @@ var (
 		{"no rounds", "", pair, func(r *evidence.Record, _ map[string]string) { r.Experiment.Rounds = nil }},
 		// of sessions
 		{"a session twice", "twice", sessions, func(r *evidence.Record, _ map[string]string) { r.Sessions = append(r.Sessions, r.Sessions[0]) }},
-		{"a session twice in two time zones", "which is no date in UTC", sessions, func(r *evidence.Record, _ map[string]string) {
+		{"a session twice in two time zones", "which is not a date in UTC", sessions, func(r *evidence.Record, _ map[string]string) {
 			again := r.Sessions[0]
 			again.Recorded = later(again.Recorded, 0).In(time.FixedZone("", 9*3600)).Format(time.RFC3339)
 			r.Sessions = append(r.Sessions, again)

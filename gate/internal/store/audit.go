@@ -109,7 +109,7 @@ func notAfter(r *evidence.Record, moment time.Time, why string) error {
 	for _, d := range dates {
 		at, err := time.Parse(time.RFC3339, d)
 		if err != nil || at.UTC().Format(time.RFC3339) != d { // dates are compared as they are written
-			return fmt.Errorf("it is dated %q, which is no date in UTC to the second", d)
+			return fmt.Errorf("it is dated %q, which is not a date in UTC to the second", d)
 		}
 		if at.After(moment.Add(clockSkew)) {
 			return fmt.Errorf("it is dated %s, %s", d, why)
