@@ -4,9 +4,10 @@
 # make workflows  runs the workflows that gate init writes, on this machine, against a GitHub that is simulated
 # make pictures  draws what GitHub shows of a verdict into gate/docs/pictures (Debian: cmark-gfm chromium fonts-liberation fonts-dejavu-core fonts-noto-color-emoji)
 # make mutants changes the code of what judges, one operator at a time, and says which changes no test notices; about an hour
+# make tidy    clang-tidy over the harness (Debian: clang-tidy)
 # make man     writes bin/gate.1, the manual page
 # make lint    format, vet, go.mod, staticcheck, dead code; the tools are pinned in .ci/tools/go.mod
-.PHONY: check test race mutants workflows pictures man lint bench fuzz tools clean
+.PHONY: check test race tidy mutants workflows pictures man lint bench fuzz tools clean
 .DEFAULT_GOAL := check
 
 GO    ?= go
@@ -43,6 +44,10 @@ mutants: tools
 	@set -e; for pkg in $(MUTANTS); do \
 	  (cd gate/internal/$$pkg && GOFLAGS='-short -skip=$(LAWS)' "$(CURDIR)/bin/gremlins" unleash --workers 2 --timeout-coefficient 30); \
 	done
+
+tidy: compiler
+	@command -v clang-tidy >/dev/null || { echo "make tidy needs clang-tidy (Debian: apt-get install clang-tidy)"; exit 3; }
+	cd kernels/harness && printf '%s\n' *.cu | xargs -P 2 -I{} clang-tidy --quiet {} -- -x c++ -std=c++17 -I testdata/standin -I . -I "$$(cat ../../bin/cuda-home)/include"
 
 man: $(GATE)
 	$(GATE) help --format man >bin/gate.1
