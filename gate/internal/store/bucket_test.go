@@ -196,8 +196,8 @@ func sendForEver(url, copy string) {
 	s, err := At(url, copy)
 	for err == nil {
 		a := address(func(a *evidence.Address) { a.Case = fmt.Sprint("k", rand.IntN(1000)) })
-		now := time.Now().UTC().Format(time.RFC3339Nano)
-		if err = s.Put(dated(evidence.Profile, a, now), map[string][]byte{"run.log": []byte(now)}); err == nil {
+		now := time.Now().UTC()
+		if err = s.Put(dated(evidence.Profile, a, now.Format(time.RFC3339)), map[string][]byte{"run.log": []byte(now.String())}); err == nil {
 			_, err = s.Send(context.Background())
 		}
 		if err == nil {

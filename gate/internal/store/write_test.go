@@ -262,7 +262,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const killCases = 12
+const killCases = 24
 
 func killCase(i int) evidence.Address {
 	return address(func(a *evidence.Address) { a.Case = fmt.Sprint("c", i) })
@@ -277,17 +277,17 @@ func writeForEver(dir string) {
 	}
 	for {
 		i := rand.IntN(killCases)
-		now := time.Now().UTC().Format(time.RFC3339Nano)
-		r := dated(evidence.Latency, killCase(i), now)
+		now := time.Now().UTC()
+		r := dated(evidence.Latency, killCase(i), now.Format(time.RFC3339))
 		r.Provenance.Card = fmt.Sprint(os.Getpid(), "-", rand.Uint32())
 		for range 3 {
 			r.Samples = append(r.Samples, evidence.Sample{CacheState: evidence.Warm, Calls: 1, KernelNodes: 1, BatchesNS: []float64{1, 2}})
 		}
-		if err := s.Keep(r, "", map[string][]byte{"run.log": []byte(now)}); err != nil {
+		if err := s.Keep(r, "", map[string][]byte{"run.log": []byte(now.String())}); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}
-		fmt.Println("wrote", i, now, r.Provenance.Card)
+		fmt.Println("wrote", i, r.Provenance.Recorded, r.Provenance.Card)
 		if rand.IntN(4) == 0 {
 			if _, err := s.Write.Prune(context.Background(), needed, false); err != nil {
 				fmt.Println("error", err)
