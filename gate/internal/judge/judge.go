@@ -78,7 +78,7 @@ func (j *judge) finding(q *plan.Question) verdict.Finding {
 	f := j.found(q)
 	f.Kind, f.Entry = string(q.Kind), q.Entry
 	if f, impossible := j.held(q, f); impossible {
-		return f // no trade and no waiver makes it possible
+		return f // no trade and no waiver excuses it
 	}
 	if q.Rule != nil && q.Kind != plan.Condition {
 		f = j.traded(q, j.unanswered(q, f))

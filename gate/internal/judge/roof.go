@@ -42,7 +42,7 @@ func (j *judge) held(q *plan.Question, f verdict.Finding) (verdict.Finding, bool
 			f.Status, f.Severity, f.Tool, f.Gain = verdict.Fail, verdict.Red, false, false
 			f.Reason = fmt.Sprintf("faster than the machine: %s, and %s needs at least %s for %s", metric.Show(took, "ns"),
 				orElse(e.Record.Provenance.Machine.GPU, "the card"), metric.Show(least.NS, "ns"), least.For)
-			f.Hint = "the kernel leaves out work, or work: of the op states more than is needed"
+			f.Hint = "the kernel leaves out work, or op.yaml states more work than a call needs"
 			return f, true
 		}
 	}

@@ -103,7 +103,7 @@ func (j *judge) figures(s *plan.Subject, all []scene) []verdict.CaseFigures {
 }
 
 // merge is the metrics of all records that are there; of one that several hold,
-// the last has the say.
+// the last one counts.
 func merge(records ...*evidence.Record) evidence.Metrics {
 	n := 0
 	for _, r := range records {

@@ -53,7 +53,7 @@ type failures struct {
 	wrong  map[place]evidence.Tier // the first that failed
 }
 
-// stop says which failure makes the answer to a question a waste, "" for none.
+// stop says which failure makes it useless to answer a question, "" for none.
 func (f failures) stop(q *plan.Question) string {
 	if f.static[q.Subject] {
 		return "not measured: the static tier failed"

@@ -225,7 +225,7 @@ func TestOpRefusals(t *testing.T) {
 		{"empty work", "tolerance:", `work: {bytes: "", flops: ""}` + "\ntolerance:", "1:7: work needs bytes, flops or both"},
 		{"flops without a unit", "tolerance:", "work: {flops: N}\ntolerance:", "1:7: flops needs a unit, the arithmetic in which they are done: f64, f32, tf32, f16, bf16, f8, i8"},
 		{"flops of an unknown unit", "tolerance:", "work: {flops: N, unit: fp16}\ntolerance:", "1:7: flops needs a unit, the arithmetic in which they are done: f64, f32, tf32, f16, bf16, f8, i8"},
-		{"a unit of no flops", "tolerance:", "work: {bytes: N, unit: f16}\ntolerance:", "1:7: unit is that of flops, and there are none"},
+		{"a unit of no flops", "tolerance:", "work: {bytes: N, unit: f16}\ntolerance:", "1:7: unit is the arithmetic of flops, and flops is missing"},
 		{"work of an unknown dimension", "tolerance:", "work:\n  bytes: 4*N*K\ntolerance:", `1:8: work.bytes, case large: "4*N*K" is not a sum of products of whole numbers and dimensions: "K" is neither a number nor one of N, M`},
 		{"work that is subtracted", "tolerance:", "work: {bytes: N-1}\ntolerance:", `1:7: work.bytes, case large: "N-1" is not a sum of products of whole numbers and dimensions: "N-1" is neither a number nor one of N, M`},
 		{"work that is too much", "tolerance:", "work: {bytes: N*9007199254740992}\ntolerance:", `1:7: work.bytes, case large: "N*9007199254740992" is above 2^63`},

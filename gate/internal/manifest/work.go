@@ -24,7 +24,7 @@ func (op *Op) addWork(f workFile, bad func(key, format string, args ...any) erro
 	case f.Flops != "" && !slices.Contains(roof.Units, f.Unit):
 		return bad("work.flops", "flops needs a unit, the arithmetic in which they are done: %s", strings.Join(roof.Units, ", "))
 	case f.Flops == "" && f.Unit != "":
-		return bad("work.unit", "unit is that of flops, and there are none")
+		return bad("work.unit", "unit is the arithmetic of flops, and flops is missing")
 	}
 	for i, c := range op.Cases {
 		bytes, err := c.evaluate(f.Bytes, op.Dims)

@@ -1,5 +1,5 @@
 // Package roof says what the fastest kernel could do: how long a card needs at
-// least for the work of one call. No kernel beats it, so a time far below it was
+// least for the work of one call. No kernel is faster, so a time far below it was
 // not measured of that work.
 package roof
 
