@@ -123,11 +123,12 @@ var (
 		{"no date", "which is not a date", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Recorded = "yesterday" }},
 		{"no kernel", "does not say which kernel", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Kernel = "" }},
 		{"no compiler", "what compiled it", measured, func(r *evidence.Record, _ map[string]string) { r.Provenance.Compiler = "" }},
+		{"no compiler of its own report", "its place says", tier(evidence.Static), func(r *evidence.Record, _ map[string]string) { r.Provenance.Compiler = "" }},
 		{"a short code id", "is not a SHA-256", every, func(r *evidence.Record, _ map[string]string) { r.Address.Code = r.Address.Code[:40] }},
 		{"a failure", "failures are never recorded", every, func(r *evidence.Record, _ map[string]string) {
 			r.Failure = &evidence.Failure{Kind: evidence.Tool, Message: "x"}
 		}},
-		{"another driver", "its place says", measured, func(r *evidence.Record, _ map[string]string) { r.Provenance.Machine.Driver = "1" }},
+		{"another driver", "its place says", every, func(r *evidence.Record, _ map[string]string) { r.Provenance.Machine.Driver = "1" }},
 		{"the sections of another tier", "a record of its tier holds", every, func(r *evidence.Record, _ map[string]string) {
 			r.AA, r.Sessions = &evidence.AA{}, []evidence.Session{{Recorded: r.Provenance.Recorded}}
 		}},

@@ -43,6 +43,9 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 	}
 	switch r.Tier {
 	case evidence.Static: // its figures are shown only, and no raw input is kept
+		if r.Provenance.Machine != (evidence.Machine{}) {
+			return errors.New("it names the machine of a GPU, and its place says that a compiler reported it")
+		}
 		return nil
 	case evidence.Correctness:
 		return a.correctness(r, raw["harness.jsonl"])

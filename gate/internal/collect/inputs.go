@@ -14,8 +14,8 @@ import (
 )
 
 // inputs is the folder of an op's inputs and their exact results, from which the
-// harness chooses at random. It is "" where there is no such folder, and the harness
-// computes what it needs.
+// harness chooses at random. Where the folder is missing the path is empty, and the
+// harness computes what it needs.
 func (c *Bench) inputs(op string) string {
 	folder := c.inputsPath(op)
 	if _, err := os.Stat(folder); c.data == "" || err != nil {

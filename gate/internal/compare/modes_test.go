@@ -60,7 +60,7 @@ func TestModesOf(t *testing.T) {
 		t.Errorf("modes of the base alone: %+v", m)
 	}
 	if m := modesOf(one, []float64{99, 99, 99, 99, 99, 99, 99, 99}); m != nil {
-		t.Errorf("a shift is no mode: %+v", m)
+		t.Errorf("a shift is not a mode: %+v", m)
 	}
 	if fast, slow := cut([]float64{3, 1, 2}, 2); !slices.Equal(fast, []float64{1, 2}) || !slices.Equal(slow, []float64{3}) {
 		t.Errorf("cut at 2: %v and %v", fast, slow)

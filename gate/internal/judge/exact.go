@@ -75,18 +75,18 @@ func worsening(r *policy.Rule, base, head float64) (verdict.Status, string) {
 	case metric.Neither:
 		amount = math.Abs(amount)
 	}
-	if head == base && base >= 0 {
+	if !(math.Abs(amount) <= math.MaxFloat64) {
+		return verdict.Inconclusive, "the two sides cannot be compared: their difference is not finite"
+	}
+	below := base < 0 && r.Floor.Set
+	if head == base && !below { // most figures, which need no text of their own
 		return verdict.Pass, "equal"
 	}
 	unit := r.Metric.Unit
 	moved := fmt.Sprintf("%s → %s", metric.Show(base, unit), metric.Show(head, unit))
 	switch {
-	case !(math.Abs(amount) <= math.MaxFloat64):
-		return verdict.Inconclusive, "the two sides cannot be compared: their difference is not finite"
-	case base < 0 && r.Floor.Set:
+	case below:
 		return verdict.Inconclusive, moved + ": a base below 0 was not measured, and a floor says nothing about it"
-	case head == base:
-		return verdict.Pass, "equal"
 	case amount <= 0:
 		return verdict.Pass, "better: " + moved
 	case r.Floor.Set && amount <= r.Floor.Number:

@@ -514,8 +514,10 @@ func TestWaiversAndTradesOnlyCoverWhatTheySay(t *testing.T) {
 		strict := policyOf(t, false, rules)
 		lax := policyOf(t, false, append(slices.Clone(rules), "{id: pay, replaces: spills, metric: ptxas.spill_bytes, limit: 64, when: {metric: latency.typical, min_improvement: 1%}}"))
 		for _, k := range f.kernels {
-			lax.Waivers = append(lax.Waivers, policy.Waiver{Rule: pick(r, "registers", "stack", "latency", "occupancy"), Kernel: k.name,
-				Ceiling: policy.Amount{Number: float64(r.Intn(2)) * 1e9, Text: "c", Set: true}, Until: now.AddDate(0, 0, r.Intn(3)-1), Owner: "o", Reason: "r"})
+			for _, rule := range []string{"registers", "stack", "latency", "occupancy"} {
+				lax.Waivers = append(lax.Waivers, policy.Waiver{Rule: rule, Kernel: k.name,
+					Ceiling: policy.Amount{Number: float64(r.Intn(2)) * 1e9, Text: "c", Set: true}, Until: now.AddDate(0, 0, r.Intn(3)-1), Owner: "o", Reason: "r"})
+			}
 		}
 		was := map[string]verdict.Finding{}
 		of := func(k verdict.KernelVerdict, f verdict.Finding) string {
@@ -540,7 +542,7 @@ func TestWaiversAndTradesOnlyCoverWhatTheySay(t *testing.T) {
 			}
 		}
 	})
-	if covered < rounds/75 { // about fourteen are usual, and as few as five come by chance
+	if covered < rounds/20 {
 		t.Errorf("only %d findings were covered", covered)
 	}
 }

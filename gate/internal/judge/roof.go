@@ -18,7 +18,7 @@ import (
 var roofs = map[evidence.CacheState]string{evidence.Warm: "latency.roof", evidence.Cold: "latency.cold_roof"}
 
 // held makes a time red that the card cannot reach, whatever its rule says of it: it
-// was not measured of the work that the op states, so it is no figure to accept.
+// was not measured of the work that the op states, so nothing can accept it.
 func (j *judge) held(q *plan.Question, f verdict.Finding) (verdict.Finding, bool) {
 	if q.Rule == nil || !q.Rule.Metric.Time() {
 		return f, false

@@ -87,7 +87,7 @@ func TestPublishedPeaks(t *testing.T) {
 		}
 		for unit := range of {
 			if !slices.Contains(Units, unit) {
-				t.Errorf("%s: %q is no unit that an op can state", cc, unit)
+				t.Errorf("%s: %q is not a unit that an op can state", cc, unit)
 			}
 		}
 	}

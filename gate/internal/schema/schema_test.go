@@ -161,7 +161,7 @@ waivers:
 	{"op", "flops without a unit", goodOp + "work: {flops: N}\n", false, false},
 	{"op", "a unit of no flops", goodOp + "work: {bytes: N, unit: f16}\n", false, false},
 	{"op", "flops of an unknown unit", goodOp + "work: {flops: N, unit: fp16}\n", false, false},
-	{"op", "work that is no expression", goodOp + "work: {bytes: N/2}\n", false, true},
+	{"op", "work that is not an expression", goodOp + "work: {bytes: N/2}\n", false, true},
 	{"op", "unknown key", goodOp + "tolerances: 1\n", false, false},
 	{"op", "no dims", strings.Replace(goodOp, "dims: [N]\n", "", 1), false, false},
 	{"op", "size of 0", strings.Replace(goodOp, "{N: 4}", "{N: 0}", 1), false, false},

@@ -278,7 +278,8 @@ func writeForEver(dir string) {
 	for {
 		i := rand.IntN(killCases)
 		now := time.Now().UTC()
-		r := dated(evidence.Latency, killCase(i), now.Format(time.RFC3339))
+		// A record is dated to the second, and these are written within milliseconds.
+		r := dated(evidence.Latency, killCase(i), time.Unix(now.UnixMilli()%1e9, 0).UTC().Format(time.RFC3339))
 		r.Provenance.Card = fmt.Sprint(os.Getpid(), "-", rand.Uint32())
 		for range 3 {
 			r.Samples = append(r.Samples, evidence.Sample{CacheState: evidence.Warm, Calls: 1, KernelNodes: 1, BatchesNS: []float64{1, 2}})

@@ -51,7 +51,7 @@ func (w *walker) value(depth int) error {
 	return nil
 }
 
-// next is the next byte that is no space, 0 at the end.
+// next is the next byte that is not a space, 0 at the end.
 func (w *walker) next() byte {
 	for ; w.at < len(w.data); w.at++ {
 		switch c := w.data[w.at]; c {
@@ -182,7 +182,7 @@ func (w *walker) text() (inside []byte, plain bool, err error) {
 // way of the upper case, because 'ſ' is lower case already and means 's' there.
 func foldKey(key string) string { return strings.ToLower(strings.ToUpper(key)) }
 
-// syntax is what the standard decoder says of a text that is no JSON.
+// syntax is what the standard decoder says of a text that is not JSON.
 func syntax(data []byte) error {
 	var raw json.RawMessage
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&raw); err != nil {
