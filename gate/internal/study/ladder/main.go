@@ -2,9 +2,11 @@
 // kernels/README.md.
 //
 //	gate check --no-gpu --base none --out OUT
-//	go run ./gate/internal/study/ladder OUT/verdict.json kernels/README.md
+//	gate check --no-gpu --base none --policy kernels/attention/policies.yaml --out CRITERIA
+//	go run ./gate/internal/study/ladder OUT/verdict.json CRITERIA/verdict.json kernels/README.md
 //
-// The table is a function of the verdict, as every report is.
+// The table is a function of the verdicts, as every report is. A figure comes from
+// the first verdict that knows it: each policy asks for metrics of its own.
 package main
 
 import (
@@ -23,33 +25,38 @@ const (
 	end   = "<!-- end of ladder -->\n"
 )
 
-var errUsage = errors.New("want a verdict.json and a file with the markers")
+var errUsage = errors.New("needs one verdict.json or more, and a file with the markers")
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
 // run returns the exit status: 0, 2 for misuse, 3 where a file cannot be used.
 func run(args []string, stderr io.Writer) int {
-	if len(args) != 2 {
+	if len(args) < 2 {
 		fmt.Fprintln(stderr, "ladder:", errUsage)
 		return 2
 	}
-	if err := write(args[0], args[1]); err != nil {
+	last := len(args) - 1
+	if err := write(args[:last], args[last]); err != nil {
 		fmt.Fprintln(stderr, "ladder:", err)
 		return 3
 	}
 	return 0
 }
 
-func write(from, to string) error {
-	v, err := verdict.Read(from)
-	if err != nil {
-		return err
+func write(from []string, to string) error {
+	var verdicts []*verdict.Verdict
+	for _, name := range from {
+		v, err := verdict.Read(name)
+		if err != nil {
+			return err
+		}
+		verdicts = append(verdicts, v)
 	}
 	text, err := os.ReadFile(to)
 	if err != nil {
 		return err
 	}
-	next, err := between(text, table(v))
+	next, err := between(text, table(verdicts...))
 	if err != nil {
 		return fmt.Errorf("%s: %w", to, err)
 	}

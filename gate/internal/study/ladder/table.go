@@ -35,10 +35,12 @@ var columns = []column{
 	{"occupancy %", "ncu.achieved_occupancy", "%.1f", 1},
 	{"bank conflicts", "ncu.shared_bank_conflicts", "%.0f", 1},
 	{"tensor %", "ncu.tensor_pipe_utilization", "%.1f", 1},
+	{"memory errors", "sanitizer.memcheck", "%.0f", 1},
+	{"races", "sanitizer.racecheck", "%.0f", 1},
 }
 
-// table is one line for each rung, in the order of their names.
-func table(v *verdict.Verdict) []byte {
+// table is one line for each rung of the first verdict, in the order of their names.
+func table(verdicts ...*verdict.Verdict) []byte {
 	var out bytes.Buffer
 	header := []string{"kernel", "L4 µs, reported"}
 	for _, c := range columns {
@@ -47,7 +49,7 @@ func table(v *verdict.Verdict) []byte {
 	header = append(header, "of the fastest SDPA")
 	line(&out, header)
 	line(&out, strings.Split(strings.Repeat("---,", len(header)-1)+"---", ","))
-	kernels := slices.SortedFunc(slices.Values(v.Kernels), func(a, b verdict.KernelVerdict) int { return strings.Compare(a.Name, b.Name) })
+	kernels := slices.SortedFunc(slices.Values(verdicts[0].Kernels), func(a, b verdict.KernelVerdict) int { return strings.Compare(a.Name, b.Name) })
 	for _, k := range kernels {
 		rung := path.Base(k.Name)
 		if path.Dir(k.Name) != "attention" || !strings.HasPrefix(rung, "r") {
@@ -56,11 +58,24 @@ func table(v *verdict.Verdict) []byte {
 		number, _, _ := strings.Cut(rung, "_")
 		cells := []string{fmt.Sprintf("[%s](attention/%s)", rung, rung), orNone(reported[number])}
 		for _, c := range columns {
-			cells = append(cells, c.of(k.Figures))
+			cells = append(cells, c.of(figures(k.Name, verdicts)))
 		}
 		line(&out, append(cells, ofFastest(k.Findings)))
 	}
 	return out.Bytes()
+}
+
+// figures are those of a kernel in all verdicts.
+func figures(kernel string, verdicts []*verdict.Verdict) []verdict.CaseFigures {
+	var all []verdict.CaseFigures
+	for _, v := range verdicts {
+		for _, k := range v.Kernels {
+			if k.Name == kernel {
+				all = append(all, k.Figures...)
+			}
+		}
+	}
+	return all
 }
 
 func line(out *bytes.Buffer, cells []string) {
