@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -48,8 +47,9 @@ func (b *Builder) reference(p places, k *manifest.Kernel, arch string) (*Artifac
 	return a, nil
 }
 
-// An UnavailableError is a library that is not installed here, or in another
-// version than the one that is declared.
+// An UnavailableError is a reference that cannot be had here: its library is not
+// installed, or in another version than the one that is declared, or the reference
+// does not compile with it. What needs no reference is measured all the same.
 type UnavailableError struct{ Why string }
 
 func (e *UnavailableError) Error() string { return e.Why }
@@ -163,14 +163,17 @@ func (b *Builder) link(ctx context.Context, k *manifest.Kernel, have *installed,
 	confine := b.confine(k, tmp)
 	confine.Read = append(confine.Read, have.Read...)
 	r, err := command.Command{Path: b.Toolchain.HostCompiler, Args: args, Dir: k.Dir, Limit: compileLimit, Most: maxOutput, Merge: true, Confine: confine}.Run(ctx)
-	if err == nil && r.Err() != nil {
+	switch {
+	case err == nil && r.Code > 0: // the compiler's own verdict, not that it was killed
+		return &UnavailableError{fmt.Sprintf("the reference %s does not compile: %s", k.Name, firstError(string(r.Stdout)))}
+	case err == nil && r.Err() != nil:
 		err = fmt.Errorf("%w: %s", r.Err(), printable.Last(string(r.Stdout)))
 	}
 	if err != nil {
 		return fmt.Errorf("building %s: %w", k.Name, err)
 	}
 	if why := checkLibrary(out); why != "" {
-		return errors.New(k.Name + " " + why)
+		return &UnavailableError{k.Name + " " + why}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
@@ -271,12 +273,19 @@ func (j *judge) ratio(q *plan.Question, f verdict.Finding) verdict.Finding {
 			f.Tool, f.Hint = !fail.Blames(), fail.Hint
 		}
 	case e.Record == nil:
-		f.Reason = j.missing(q, n)
+		// A reference that cannot be had is not timed either, and the cause is
+		// known of its check alone.
+		f.Reason = strings.Join(append([]string{j.missing(q, n)}, news(correct.Why, e.Why)...), "; ")
 	default:
 		f = j.compared(q, f, e)
 	}
 	f.Reason = orElse(f.Reason, "not measured")
 	return f
+}
+
+// news are the causes that were not named yet.
+func news(causes, named []string) []string {
+	return slices.DeleteFunc(slices.Clone(causes), func(c string) bool { return slices.Contains(named, c) })
 }
 
 // nameFastest says of a rule with several references which of them is the
