@@ -12,7 +12,7 @@ import (
 // remedies are what would make a kernel gateable, each by itself.
 func (c calibration) remedies(row verdict.Calibrated, rounds []compare.AARound) []string {
 	var out []string
-	last := lastPairs()
+	last := compare.SequentialPlan().LastPairs()
 	switch need := row.Figures.NeedPairs; {
 	case need > last:
 		out = append(out, fmt.Sprintf("more processes do not: about %d pairs would be needed, and the plan ends at %d", need, last))
@@ -47,10 +47,4 @@ func (c calibration) limitsOf(effect float64, given compare.Limits) (compare.Lim
 func (c calibration) secondsFor(pairs int) float64 {
 	size := compare.SequentialPlan().PerArm
 	return 2 * float64((pairs+size-1)/size*size) * c.ProcessSeconds
-}
-
-// lastPairs is where the plan ends.
-func lastPairs() int {
-	looks := compare.SequentialPlan().Looks
-	return looks[len(looks)-1]
 }

@@ -25,7 +25,7 @@ func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 			c.Recorded, c.Rounds, c.Discarded, c.ProcessSeconds = r.Provenance.Recorded, r.AA.Rounds, len(r.AA.Discarded), r.AA.ProcessSeconds
 		}
 	}
-	c.BudgetPairs = lastPairs()
+	c.BudgetPairs = compare.SequentialPlan().LastPairs()
 	if c.ProcessSeconds > 0 { // two processes a pair
 		c.BudgetPairs = int(min(float64(c.BudgetPairs), c.BudgetSeconds/(2*c.ProcessSeconds)))
 	}

@@ -64,7 +64,7 @@ func signCut(n int, tail float64) (int, bool) {
 type AbsoluteOutcome struct {
 	Decision Decision   `json:"verdict"` // Pass, Regressed or Inconclusive
 	Reason   Reason     `json:"reason"`
-	Detail   string     `json:"detail"`
+	Invalid  error      `json:"-"` // why its times cannot be used, of InvalidProcess
 	Limit    float64    `json:"limit_ns"`
 	Arm      ArmSummary `json:"arm"`
 }
@@ -75,29 +75,25 @@ type AbsoluteOutcome struct {
 func DecideAbsolute(processes []Process, metric Summary, limit float64) AbsoluteOutcome {
 	o := AbsoluteOutcome{Limit: limit}
 	if len(processes) == 0 {
-		o.Detail = "no process was measured"
 		return o
 	}
-	arm, err := SummarizeArm(processes, metric)
-	if err != nil {
-		o.Reason, o.Detail = invalidProcess, err.Error()
+	if o.Arm, o.Invalid = SummarizeArm(processes, metric); o.Invalid != nil {
+		o.Reason = InvalidProcess
 		return o
 	}
-	o.Arm = arm
-	figures := fmt.Sprintf("%s %.1f ns (%.1f to %.1f) after %d processes", metric, arm.Median, arm.Low, arm.High, arm.Processes)
-	switch {
+	switch arm := o.Arm; {
 	case !usable(limit):
-		o.Limit, o.Reason, o.Detail = 0, notDecided, fmt.Sprintf("a limit of %v ns is not a limit: %s", limit, figures)
+		o.Limit, o.Reason = 0, NotDecided
 	case !arm.Bounded:
-		o.Reason, o.Detail = tooFewPairs, fmt.Sprintf("too few processes for an interval, at least 7 are needed: %s", figures)
+		o.Reason = TooFewPairs
 	case arm.Low > limit:
-		o.Decision, o.Reason, o.Detail = Regressed, aboveTolerance, fmt.Sprintf("above the limit of %.1f ns: %s", limit, figures)
+		o.Decision, o.Reason = Regressed, AboveTolerance
 	case arm.Low == arm.High:
-		o.Reason, o.Detail = zeroVariance, fmt.Sprintf("all inner processes gave the same time: %s", figures)
+		o.Reason = ZeroVariance
 	case arm.High < limit:
-		o.Decision, o.Reason, o.Detail = Pass, belowDetect, fmt.Sprintf("below the limit of %.1f ns: %s", limit, figures)
+		o.Decision, o.Reason = Pass, BelowDetect
 	default:
-		o.Reason, o.Detail = notDecided, fmt.Sprintf("the interval holds the limit of %.1f ns: %s", limit, figures)
+		o.Reason = NotDecided
 	}
 	return o
 }

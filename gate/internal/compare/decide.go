@@ -1,10 +1,6 @@
 package compare
 
-import (
-	"fmt"
-	"math"
-	"strings"
-)
+import "fmt"
 
 // intervalConfidence is that of the printed intervals, for each metric alone.
 const intervalConfidence = 0.95
@@ -13,7 +9,7 @@ const intervalConfidence = 0.95
 type Outcome struct {
 	Decision Decision `json:"verdict"`
 	Reason   Reason   `json:"reason"`
-	Detail   string   `json:"detail"` // one sentence with the figures
+	Invalid  error    `json:"-"` // why its times cannot be used, of InvalidProcess
 	Pairs    int      `json:"pairs"`
 	// NeedPairs is the number of pairs that would decide with 90 % probability
 	// if the effect is as estimated; 0 where it is decided, -1 where nothing is
@@ -88,7 +84,7 @@ func Open(experiments []Series, plan Plan) ([]bool, error) {
 	d := newDriver(plan, Budget{}, experiments)
 	open := make([]bool, len(experiments))
 	for _, i := range d.unresolved() {
-		open[i] = d.trials[i].invalid == nil && experiments[i].pairs() > 0 && experiments[i].pairs() < plan.lastPairs()
+		open[i] = d.trials[i].invalid == nil && experiments[i].pairs() > 0 && experiments[i].pairs() < plan.LastPairs()
 	}
 	return open, nil
 }
@@ -98,7 +94,7 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 	o := Outcome{Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}
 	o.Decision, o.Reason = t.verdict(red, faster, plan)
 	if t.invalid != nil {
-		o.Detail = t.invalid.Error()
+		o.Invalid = t.invalid
 		return o
 	}
 	o.Pairs = t.experiment.pairs()
@@ -108,7 +104,6 @@ func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 		}
 	}
 	o.NeedPairs = t.needPairs(o, tests, plan)
-	o.Detail = o.detail(plan)
 	return o
 }
 
@@ -133,7 +128,7 @@ func (t test) outcome(e Series, red float64, tests int, plan Plan) SummaryOutcom
 	case Pass:
 		m.Excluded = t.excluded(plan)
 	case Inconclusive:
-		if effect, ok := (replay{pool: residuals(e.Rounds, t.metric), limits: e.Limits, plan: plan, pairs: plan.lastPairs()}).detectable(tests); ok {
+		if effect, ok := (replay{pool: residuals(e.Rounds, t.metric), limits: e.Limits, plan: plan, pairs: plan.LastPairs()}).detectable(tests); ok {
 			m.MDE90 = &effect
 		}
 	}
@@ -165,87 +160,5 @@ func armValues(rounds []Round, m Summary, a Arm) []float64 {
 	return values
 }
 
-// detail says in one sentence what was found and what follows from it.
-func (o Outcome) detail(plan Plan) string {
-	need := ""
-	switch {
-	case o.NeedPairs > plan.lastPairs():
-		need = fmt.Sprintf("; more than the plan's %d pairs would be needed", plan.lastPairs())
-	case o.NeedPairs > 0:
-		need = fmt.Sprintf("; about %d pairs would decide", o.NeedPairs)
-	}
-	switch o.Reason {
-	case notMeasured:
-		return "no round was measured" + need
-	case tooFewPairs:
-		return fmt.Sprintf("%d pairs cannot decide among %d tests: %s%s", o.Pairs, o.Tests, o.figures(), need)
-	case zeroVariance:
-		return fmt.Sprintf("one arm gave the same time in all %d processes, so the timer is too coarse or nothing was measured: %s", o.Pairs, o.figures())
-	case suspectCollapse:
-		return fmt.Sprintf("at least %.0f %% faster without an explanation, which is how a kernel looks that does nothing: %s", -100*collapseBelow, o.figures())
-	case aboveTolerance:
-		if o.Limits.Reference {
-			return fmt.Sprintf("above the limit of %s the reference's time: %s", o.effect(o.Limits.Tolerance), o.figures())
-		}
-		return fmt.Sprintf("slower than the tolerance of %s: %s", percent(o.Limits.Tolerance), o.figures())
-	case belowDetect:
-		return fmt.Sprintf("proven below %s: %s%s", o.effect(o.Limits.Detect), o.figures(), o.excludes())
-	case provenFaster:
-		return fmt.Sprintf("faster by more than %s: %s%s", percent(o.Limits.Tolerance), o.figures(), o.excludes())
-	}
-	if o.Pairs >= plan.lastPairs() {
-		need = "; the plan is used up" + need
-	}
-	return fmt.Sprintf("neither above %s nor below %s is proven: %s%s", o.effect(o.Limits.Tolerance), o.effect(o.Limits.Detect), o.figures(), need)
-}
-
-// excludes says what a pass rules out.
-func (o Outcome) excludes() string {
-	worst := math.Inf(-1)
-	for _, m := range o.Summaries {
-		if m.Excluded == nil {
-			return ""
-		}
-		worst = max(worst, *m.Excluded)
-	}
-	text := fmt.Sprintf("; slower by more than %s is excluded (99 %%)", percent(max(0, worst)))
-	if o.Limits.Tail > 0 {
-		text += fmt.Sprintf("; a mode in %.3g %% or more of the runs would have been seen", 100*o.Limits.Tail)
-	}
-	return text
-}
-
-// slowText tells of slow processes, where there are any.
-func (s Slow) text(pairs int) string {
-	if s.Base+s.Head == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; slow processes: %d of %d of the base, %d of the head", s.Base, pairs, s.Head)
-}
-
-// figures lists estimate and interval of each metric.
-func (o Outcome) figures() string {
-	var parts []string
-	for _, m := range o.Summaries {
-		parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", m.Summary, o.effect(m.Estimate), o.effect(m.Low), o.effect(m.High)))
-	}
-	slow := ""
-	for _, m := range o.Summaries {
-		if text := m.Slow.text(o.Pairs); text != "" {
-			slow = text
-		}
-	}
-	return strings.Join(parts, ", ") + fmt.Sprintf(" after %d pairs", o.Pairs) + slow
-}
-
-// effect writes a relative effect in percent, and against a reference as a
-// multiple of its time.
-func (o Outcome) effect(e float64) string {
-	if o.Limits.Reference {
-		return fmt.Sprintf("%.4g ×", 1+e)
-	}
-	return percent(e)
-}
-
-// percent writes a relative effect with its sign.
-func percent(effect float64) string { return fmt.Sprintf("%+.2f %%", 100*effect) }
+// Percent writes a relative effect with its sign.
+func Percent(effect float64) string { return fmt.Sprintf("%+.2f %%", 100*effect) }

@@ -62,16 +62,16 @@ func TestDecideThreeRounds(t *testing.T) {
 		verdict Decision
 		reason  Reason
 	}{
-		{"unchanged", 0, Pass, belowDetect},
-		{"slower", 0.02, Regressed, aboveTolerance},
-		{"much slower", 9, Regressed, aboveTolerance},
-		{"faster", -0.05, Improved, provenFaster},
-		{"collapsed", -0.95, Inconclusive, suspectCollapse},
+		{"unchanged", 0, Pass, BelowDetect},
+		{"slower", 0.02, Regressed, AboveTolerance},
+		{"much slower", 9, Regressed, AboveTolerance},
+		{"faster", -0.05, Improved, ProvenFaster},
+		{"collapsed", -0.95, Inconclusive, SuspectCollapse},
 	} {
 		e := Series{Limits: standard(t), Rounds: normalRounds(rng, 3, 0.002, c.effect)}
 		o := decideOne(t, e, fixed(t, 3))
 		if o.Decision != c.verdict || o.Reason != c.reason {
-			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Decision, o.Reason, o.Detail, c.verdict, c.reason)
+			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Decision, o.Reason, o.Invalid, c.verdict, c.reason)
 		}
 		for _, m := range o.Summaries {
 			if !(m.Low <= m.Estimate && m.Estimate <= m.High) || math.Abs(m.Estimate-c.effect) > 0.004*(1+c.effect) {

@@ -16,26 +16,26 @@ var verdictNames = map[Decision]string{Inconclusive: "inconclusive", Regressed: 
 // String returns the verdict as a word.
 func (v Decision) String() string { return nameOf(verdictNames, v) }
 
-// A Reason says why a verdict is what it is, as a code.
+// A Reason says why a verdict is what it is, as a code. Package judge has the words.
 type Reason uint8
 
 // The reasons.
 const (
-	notMeasured     Reason = iota // no round
-	tooFewPairs                   // no look was reached, or none that can decide among so many tests
-	invalidProcess                // a time is missing, not finite, zero or negative
-	zeroVariance                  // an arm gave one value only: a coarse timer, or nothing was measured
-	suspectCollapse               // at least 90 % faster and nobody has explained it
-	notDecided                    // measured, and neither limit is proven
-	aboveTolerance
-	belowDetect
-	provenFaster
+	NotMeasured     Reason = iota // no round
+	TooFewPairs                   // no look was reached, or none that can decide among so many tests
+	InvalidProcess                // a time is missing, not finite, zero or negative
+	ZeroVariance                  // an arm gave one value only: a coarse timer, or nothing was measured
+	SuspectCollapse               // at least 90 % faster and nobody has explained it
+	NotDecided                    // measured, and neither limit is proven
+	AboveTolerance
+	BelowDetect
+	ProvenFaster
 )
 
 var reasonNames = map[Reason]string{
-	notMeasured: "not-measured", tooFewPairs: "too-few-pairs", invalidProcess: "invalid-process",
-	zeroVariance: "zero-variance", suspectCollapse: "collapse", notDecided: "undecided",
-	aboveTolerance: "above-tolerance", belowDetect: "below-detect", provenFaster: "faster",
+	NotMeasured: "not-measured", TooFewPairs: "too-few-pairs", InvalidProcess: "invalid-process",
+	ZeroVariance: "zero-variance", SuspectCollapse: "collapse", NotDecided: "undecided",
+	AboveTolerance: "above-tolerance", BelowDetect: "below-detect", ProvenFaster: "faster",
 }
 
 // String returns the code as a word.

@@ -63,7 +63,7 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 	for i, o := range outcomes {
 		pairs[i] = o.Pairs
 		if w, ok := want[i]; ok && o.Decision != w {
-			t.Errorf("%d: %s (%s), want %s", i, o.Decision, o.Detail, w)
+			t.Errorf("%d: %s (%v), want %s", i, o.Decision, o.Reason, w)
 		}
 		if !slices.Contains(SequentialPlan().Looks, o.Pairs) {
 			t.Errorf("%d left after %d pairs, which is no look", i, o.Pairs)

@@ -15,7 +15,7 @@ func TestElsewhereCounts(t *testing.T) {
 	for elsewhere, want := range map[int]Decision{0: Regressed, 2743: Regressed, 2744: Inconclusive} {
 		plan.Elsewhere = elsewhere
 		if o := decideOne(t, slow, plan); o.Decision != want || o.Tests != 1+elsewhere {
-			t.Errorf("%d tests elsewhere: %s among %d (%s), want %s", elsewhere, o.Decision, o.Tests, o.Detail, want)
+			t.Errorf("%d tests elsewhere: %s among %d (%v), want %s", elsewhere, o.Decision, o.Tests, o.Reason, want)
 		}
 	}
 	now := Stored{Limits: storedLimits, History: sessions(rng, 9, 0.002, 0.001), Now: session(rng, 0.002, 0.001, 0.02)}
@@ -39,7 +39,7 @@ func TestP99(t *testing.T) {
 	rng := rand.New(rand.NewPCG(92, 0))
 	rounds := normalRounds(rng, 3, 0.001, 0)
 	e := Series{Limits: standard(t), Rounds: rounds, Summaries: []Summary{P99}}
-	if o := decideOne(t, e, fixed(t, 3)); o.Reason != invalidProcess || o.Decision != Inconclusive {
+	if o := decideOne(t, e, fixed(t, 3)); o.Reason != InvalidProcess || o.Decision != Inconclusive {
 		t.Errorf("processes without a p99: %+v", o)
 	}
 	for i := range rounds {

@@ -62,11 +62,11 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%+v cannot be written: %v", o, err)
 		}
 		if len(e.Rounds) < 2 && o.Decision != Inconclusive {
-			t.Fatalf("%d rounds are %s: %s", len(e.Rounds), o.Decision, o.Detail)
+			t.Fatalf("%d rounds are %s: %s", len(e.Rounds), o.Decision, o.Reason)
 		}
 		for _, b := range e.Rounds {
 			if b.valid([]Summary{Typical, Mean}) != nil && o.Decision != Inconclusive {
-				t.Fatalf("unusable times are %s: %s", o.Decision, o.Detail)
+				t.Fatalf("unusable times are %s: %s", o.Decision, o.Reason)
 			}
 		}
 		for _, m := range o.Summaries {
@@ -78,7 +78,7 @@ func FuzzDecide(f *testing.F) {
 			e.Rounds[i].Head = b.Base
 		}
 		if same := decideOne(t, e, SequentialPlan()); same.Decision == Regressed {
-			t.Fatalf("an arm against itself: %s", same.Detail)
+			t.Fatalf("an arm against itself: %s", same.Reason)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func eachRequest(t *testing.T, law func(rng *rand.Rand, experiments []Series, pl
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		for _, plan := range []Plan{SequentialPlan(), fixed(t, 3)} {
-			law(rng, request(rng, 6, min(5, plan.lastPairs()/perArm)), plan)
+			law(rng, request(rng, 6, min(5, plan.LastPairs()/perArm)), plan)
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
 			}
@@ -141,7 +141,7 @@ func TestEqualArmsAreNeverRed(t *testing.T) {
 		}
 		for i, o := range outcomesOf(t, experiments, plan) {
 			if o.Decision == Regressed {
-				t.Errorf("%d against itself: %s", i, o.Detail)
+				t.Errorf("%d against itself: %s", i, o.Reason)
 			}
 		}
 	})
@@ -160,7 +160,7 @@ func TestSlowerNeverPassesWhatFailed(t *testing.T) {
 			}
 			failed++
 			if after.Decision != Regressed {
-				t.Errorf("%d was regressed and is %s with %d slower: %s", i, after.Decision, k, after.Detail)
+				t.Errorf("%d was regressed and is %s with %d slower: %s", i, after.Decision, k, after.Reason)
 			}
 		}
 	})
@@ -178,7 +178,7 @@ func TestScaleLeavesTheVerdict(t *testing.T) {
 		}
 		for i, after := range outcomesOf(t, experiments, plan) {
 			if after.Decision != before[i].Decision || after.Reason != before[i].Reason || after.NeedPairs != before[i].NeedPairs {
-				t.Errorf("times %v: %d was %s (%s) and is %s (%s)", c, i, before[i].Decision, before[i].Detail, after.Decision, after.Detail)
+				t.Errorf("times %v: %d was %s (%s) and is %s (%s)", c, i, before[i].Decision, before[i].Reason, after.Decision, after.Reason)
 			}
 		}
 	})

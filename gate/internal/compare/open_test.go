@@ -74,7 +74,7 @@ func TestOutcomeFigures(t *testing.T) {
 	}
 	rounds[1].Head[2].Mean = math.Inf(1)
 	o = decideOne(t, Series{Limits: standard(t), Rounds: rounds}, SequentialPlan())
-	if o.NeedPairs != -1 || o.Pairs != 0 || len(o.Summaries) != 0 || o.Tests != 2 || !strings.Contains(o.Detail, "round 1, head process 2") {
+	if o.NeedPairs != -1 || o.Pairs != 0 || len(o.Summaries) != 0 || o.Tests != 2 || o.Invalid == nil || !strings.Contains(o.Invalid.Error(), "round 1, head process 2") {
 		t.Errorf("a time that cannot be used: %+v", o)
 	}
 }
@@ -103,7 +103,7 @@ func TestExcludedIsTheSmallest(t *testing.T) {
 		want := min(max(byRank, byMean), e.Limits.Detect)
 		o := decideOne(t, e, plan)
 		if m := o.Summaries[0]; o.Decision != Pass || m.Excluded == nil || math.Abs(*m.Excluded-want) > 3e-5 {
-			t.Errorf("%s: %s, %+v, want an effect of %v", name, o.Detail, m.Excluded, want)
+			t.Errorf("%s: %s, %+v, want an effect of %v", name, o.Reason, m.Excluded, want)
 		}
 	}
 }

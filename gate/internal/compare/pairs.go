@@ -16,7 +16,7 @@ func (t trial) needPairs(o Outcome, tests int, plan Plan) int {
 	switch {
 	case o.Decision != Inconclusive:
 		return 0
-	case o.Reason == suspectCollapse || o.Reason == zeroVariance: // no number of pairs explains these
+	case o.Reason == SuspectCollapse || o.Reason == ZeroVariance: // no number of pairs explains these
 		return -1
 	}
 	if len(t.experiment.Rounds) == 0 {

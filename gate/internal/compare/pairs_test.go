@@ -110,12 +110,12 @@ func TestNeedPairs(t *testing.T) {
 		o    Outcome
 		want int
 	}{
-		"both are open":   {of(notDecided, Inconclusive, Inconclusive, Inconclusive), mean},
-		"the mean passed": {of(notDecided, Inconclusive, Inconclusive, Pass), typical},
-		"too few":         {of(tooFewPairs, Inconclusive, Inconclusive, Pass), typical},
-		"decided":         {of(belowDetect, Pass, Inconclusive, Inconclusive), 0},
-		"collapsed":       {of(suspectCollapse, Inconclusive, Inconclusive, Inconclusive), -1},
-		"constant":        {of(zeroVariance, Inconclusive, Inconclusive, Inconclusive), -1},
+		"both are open":   {of(NotDecided, Inconclusive, Inconclusive, Inconclusive), mean},
+		"the mean passed": {of(NotDecided, Inconclusive, Inconclusive, Pass), typical},
+		"too few":         {of(TooFewPairs, Inconclusive, Inconclusive, Pass), typical},
+		"decided":         {of(BelowDetect, Pass, Inconclusive, Inconclusive), 0},
+		"collapsed":       {of(SuspectCollapse, Inconclusive, Inconclusive, Inconclusive), -1},
+		"constant":        {of(ZeroVariance, Inconclusive, Inconclusive, Inconclusive), -1},
 	} {
 		if got := one.needPairs(c.o, 2, plan); got != c.want {
 			t.Errorf("%s: %d pairs, want %d", name, got, c.want)

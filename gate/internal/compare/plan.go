@@ -69,7 +69,7 @@ func (p Plan) Capped(pairs int) (Plan, error) {
 	if pairs < p.PerArm {
 		return Plan{}, fmt.Errorf("a plan needs at least %d pairs", p.PerArm)
 	}
-	pairs = min(pairs, p.lastPairs())
+	pairs = min(pairs, p.LastPairs())
 	kept := []int{}
 	for _, l := range p.Looks {
 		if l < pairs {
@@ -106,8 +106,8 @@ func (p Plan) Valid() error {
 	return nil
 }
 
-// lastPairs is the number of pairs at the last look.
-func (p Plan) lastPairs() int { return p.Looks[len(p.Looks)-1] }
+// LastPairs is the number of pairs at the last look.
+func (p Plan) LastPairs() int { return p.Looks[len(p.Looks)-1] }
 
 // nextLook is the first look that needs more pairs than there are.
 func (p Plan) nextLook(pairs int) (int, bool) {

@@ -13,7 +13,7 @@ func TestCapped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Looks) != c.looks || p.lastPairs() != c.last {
+		if len(p.Looks) != c.looks || p.LastPairs() != c.last {
 			t.Errorf("capped at %d: %v, want %d looks up to %d", c.pairs, p.Looks, c.looks, c.last)
 		}
 	}
@@ -93,7 +93,7 @@ func TestHolmAndBenjaminiHochberg(t *testing.T) {
 }
 
 func TestZeroValuesAreNoEvidence(t *testing.T) {
-	if Decision(0) != Inconclusive || Reason(0) != notMeasured {
+	if Decision(0) != Inconclusive || Reason(0) != NotMeasured {
 		t.Error("a zero value is evidence")
 	}
 }

@@ -30,24 +30,24 @@ func TestNothingPassesUnproven(t *testing.T) {
 		verdict Decision
 		reason  Reason
 	}{
-		{"not measured", nil, Inconclusive, notMeasured},
-		{"one round", good(1), Inconclusive, tooFewPairs},
-		{"two rounds", good(2), Inconclusive, notDecided},
-		{"noise of 20 %", normalRounds(rng, 3, 0.2, 0), Inconclusive, notDecided},
-		{"zero variance", constant(100, 100), Inconclusive, zeroVariance},
-		{"zero variance, faster", constant(100, 90), Inconclusive, zeroVariance},
-		{"zero variance, slower", constant(100, 101), Regressed, aboveTolerance},
-		{"head constant", mapProcesses(Series{Rounds: good(3)}, []Arm{Head}, func(Process) Process { return Process{Typical: 1e5, Mean: 1e5} }).Rounds, Inconclusive, zeroVariance},
-		{"collapse", normalRounds(rng, 3, 0.002, -0.93), Inconclusive, suspectCollapse},
-		{"NaN", broken(math.NaN()), Inconclusive, invalidProcess},
-		{"infinite", broken(math.Inf(1)), Inconclusive, invalidProcess},
-		{"zero", broken(0), Inconclusive, invalidProcess},
-		{"negative", broken(-5), Inconclusive, invalidProcess},
-		{"base of zero", baseless, Inconclusive, invalidProcess},
+		{"not measured", nil, Inconclusive, NotMeasured},
+		{"one round", good(1), Inconclusive, TooFewPairs},
+		{"two rounds", good(2), Inconclusive, NotDecided},
+		{"noise of 20 %", normalRounds(rng, 3, 0.2, 0), Inconclusive, NotDecided},
+		{"zero variance", constant(100, 100), Inconclusive, ZeroVariance},
+		{"zero variance, faster", constant(100, 90), Inconclusive, ZeroVariance},
+		{"zero variance, slower", constant(100, 101), Regressed, AboveTolerance},
+		{"head constant", mapProcesses(Series{Rounds: good(3)}, []Arm{Head}, func(Process) Process { return Process{Typical: 1e5, Mean: 1e5} }).Rounds, Inconclusive, ZeroVariance},
+		{"collapse", normalRounds(rng, 3, 0.002, -0.93), Inconclusive, SuspectCollapse},
+		{"NaN", broken(math.NaN()), Inconclusive, InvalidProcess},
+		{"infinite", broken(math.Inf(1)), Inconclusive, InvalidProcess},
+		{"zero", broken(0), Inconclusive, InvalidProcess},
+		{"negative", broken(-5), Inconclusive, InvalidProcess},
+		{"base of zero", baseless, Inconclusive, InvalidProcess},
 	} {
 		o := decideOne(t, Series{Limits: standard(t), Rounds: c.rounds}, fixed(t, 3))
-		if o.Decision != c.verdict || o.Reason != c.reason || o.Detail == "" {
-			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Decision, o.Reason, o.Detail, c.verdict, c.reason)
+		if o.Decision != c.verdict || o.Reason != c.reason {
+			t.Errorf("%s: %s, %s (%s), want %s, %s", c.name, o.Decision, o.Reason, o.Invalid, c.verdict, c.reason)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestExplainedCollapsePasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(42, 0))
 	e := Series{Limits: standard(t), Rounds: normalRounds(rng, 3, 0.002, -0.95), Explained: true}
 	if o := decideOne(t, e, fixed(t, 3)); o.Decision != Improved {
-		t.Errorf("%s (%s), want improved", o.Decision, o.Detail)
+		t.Errorf("%s (%v), want improved", o.Decision, o.Reason)
 	}
 }
 

@@ -101,7 +101,7 @@ func (s samples) judged(t testing.TB, contender int, profile string, plan Plan) 
 	for kind := range s {
 		kinds = append(kinds, kind)
 		rounds := s.rounds(t, kind, contender)
-		rounds = rounds[:min(len(rounds), plan.lastPairs()/perArm)]
+		rounds = rounds[:min(len(rounds), plan.LastPairs()/perArm)]
 		experiments = append(experiments, Series{Limits: limits, Rounds: rounds})
 	}
 	outcomes, err := Decide(experiments, plan)
@@ -120,7 +120,7 @@ func TestSamplesUnchanged(t *testing.T) {
 	for _, profile := range []string{"standard", "strict", "loose"} {
 		for kind, o := range s.judged(t, roundAgain, profile, SequentialPlan()) {
 			if o.Decision != Pass {
-				t.Errorf("%s at %s: %s (%s), want pass", kind, profile, o.Decision, o.Detail)
+				t.Errorf("%s at %s: %s (%v), want pass", kind, profile, o.Decision, o.Reason)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestSamplesSlower(t *testing.T) {
 			outcomes := s.judged(t, contender, c.profile, SequentialPlan())
 			for _, kind := range []string{"fma", "stream", "mma"} {
 				if o := outcomes[kind]; o.Decision != Regressed {
-					t.Errorf("%s, contender %d at %s: %s (%s), want regressed", kind, contender, c.profile, o.Decision, o.Detail)
+					t.Errorf("%s, contender %d at %s: %s (%v), want regressed", kind, contender, c.profile, o.Decision, o.Reason)
 				}
 			}
 		}

@@ -55,7 +55,7 @@ func newSequence(d *design) *sequence {
 // read takes one more round, and looks where the plan does.
 func (s *sequence) read(one stratum) {
 	s.strata = append(s.strata, one)
-	collapsed, _ := one.count(math.Log1p(collapseBelow))
+	collapsed, _ := one.count(math.Log1p(CollapseBelow))
 	s.collapsed += s.plan.PerArm*s.plan.PerArm - collapsed
 	above, _ := one.count(s.tolerated)
 	s.above += above

@@ -26,7 +26,7 @@ func TestCountsOfASequence(t *testing.T) {
 	if s.above != 8 || s.below != 8 || s.better != 16 || s.collapsed != 0 {
 		t.Errorf("at the limits: %d above, %d below, %d better, %d collapsed, want 8, 8, 16 and 0", s.above, s.below, s.better, s.collapsed)
 	}
-	gone := math.Log1p(collapseBelow)
+	gone := math.Log1p(CollapseBelow)
 	s.read(flat(gone, gone-1, gone+0.01, -5))
 	if s.above != 8 || s.below != 8 || s.better != 16 || s.collapsed != 12 {
 		t.Errorf("with three that are gone: %d above, %d below, %d better, %d collapsed, want 8, 8, 16 and 12", s.above, s.below, s.better, s.collapsed)

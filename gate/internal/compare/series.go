@@ -44,8 +44,8 @@ func (e Series) Valid(plan Plan) error {
 	if err := e.Limits.Valid(); err != nil {
 		return err
 	}
-	if e.pairs() > plan.lastPairs() {
-		return fmt.Errorf("it holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.pairs(), plan.lastPairs())
+	if e.pairs() > plan.LastPairs() {
+		return fmt.Errorf("it holds %d pairs, its plan ends at %d: measuring on after the last look voids the error bound", e.pairs(), plan.LastPairs())
 	}
 	for i, b := range e.Rounds {
 		if len(b.Base) != plan.PerArm || len(b.Head) != plan.PerArm {

@@ -148,11 +148,11 @@ func TestConstantArmGoesOn(t *testing.T) {
 			rounds[i].Head[j] = Process{Typical: 1e5, Mean: 1e5}
 		}
 	}
-	if o := decideOne(t, Series{Limits: standard(t), Rounds: rounds[:3]}, SequentialPlan()); o.Reason != zeroVariance {
-		t.Errorf("three rounds of one time: %s (%s)", o.Decision, o.Detail)
+	if o := decideOne(t, Series{Limits: standard(t), Rounds: rounds[:3]}, SequentialPlan()); o.Reason != ZeroVariance {
+		t.Errorf("three rounds of one time: %s (%v)", o.Decision, o.Reason)
 	}
 	if o := decideOne(t, Series{Limits: standard(t), Rounds: rounds}, SequentialPlan()); o.Decision != Pass {
-		t.Errorf("with a fourth: %s (%s)", o.Decision, o.Detail)
+		t.Errorf("with a fourth: %s (%v)", o.Decision, o.Reason)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestTailSetsTheFewestPairs(t *testing.T) {
 	}
 	for rounds, want := range map[int]Decision{4: Inconclusive, 5: Pass} {
 		if o := decideOne(t, Series{Limits: strict, Rounds: normalRounds(rng, rounds, 0.0005, 0)}, SequentialPlan()); o.Decision != want {
-			t.Errorf("%d rounds at strict: %s (%s), want %s", rounds, o.Decision, o.Detail, want)
+			t.Errorf("%d rounds at strict: %s (%v), want %s", rounds, o.Decision, o.Reason, want)
 		}
 	}
 }

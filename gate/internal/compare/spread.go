@@ -70,7 +70,7 @@ func SpreadOf(rounds []AARound, limits Limits, plan Plan, pairs, tests int) (Spr
 	c.SigmaTypical, c.SigmaMean = sigma(centred(processes, Typical)), sigma(centred(processes, Mean))
 	c.batches(rounds)
 	c.Modes = modesOf(alternate(processes, Typical))
-	c.detect(processes, replay{limits: limits, plan: plan, pairs: min(pairs, plan.lastPairs())}, tests)
+	c.detect(processes, replay{limits: limits, plan: plan, pairs: min(pairs, plan.LastPairs())}, tests)
 	return c, nil
 }
 
@@ -164,9 +164,9 @@ func (c *Spread) detect(processes [][aaSize]Process, r replay, tests int) {
 		c.Detail = fmt.Sprintf("not gateable: %d pairs cannot be red among %d tests, at least %d are needed", r.pairs, tests, fewestPairs(plan, tests))
 	default:
 		c.MDE90, c.Gateable = &worst, worst <= limits.Detect*(1+constantBelow)
-		c.Detail = fmt.Sprintf("finds %s with 90 %% probability within %d pairs", percent(worst), r.pairs)
+		c.Detail = fmt.Sprintf("finds %s with 90 %% probability within %d pairs", Percent(worst), r.pairs)
 		if !c.Gateable {
-			c.Detail = fmt.Sprintf("not gateable at %s: %s; about %d pairs would be needed", percent(limits.Detect), c.Detail, c.NeedPairs)
+			c.Detail = fmt.Sprintf("not gateable at %s: %s; about %d pairs would be needed", Percent(limits.Detect), c.Detail, c.NeedPairs)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func Findable(rounds []AARound, plan Plan, pairs, tests int, limits func(effect 
 		}
 		found := true
 		for _, m := range []Summary{Typical, Mean} {
-			r := replay{pool: centred(processes, m), limits: at, plan: plan, pairs: min(pairs, plan.lastPairs())}
+			r := replay{pool: centred(processes, m), limits: at, plan: plan, pairs: min(pairs, plan.LastPairs())}
 			found = found && r.prepare(tests) && r.finds(at.detected())
 		}
 		if found {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/montanaflynn/stats"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -14,7 +13,7 @@ import (
 // Stored mode judges one session against the sessions before it, where the
 // base cannot be run. It pays for that with the variance between sessions.
 const (
-	fewestSessions  = 8    // below, the variance between sessions is not known
+	FewestSessions  = 8    // below, the variance between sessions is not known
 	fewestProcesses = 3    // of a session, so that trimming leaves a mean
 	sessionTrimming = 0.1  // of the processes at either end
 	maxSessions     = 4096 // a longer history is a malformed input
@@ -44,9 +43,10 @@ type Stored struct {
 type StoredOutcome struct {
 	Decision  Decision               `json:"verdict"`
 	Reason    Reason                 `json:"reason"`
-	Detail    string                 `json:"detail"`
+	Invalid   error                  `json:"-"` // why its times cannot be used, of InvalidProcess
 	Advisory  bool                   `json:"advisory"`
-	Sessions  int                    `json:"sessions"` // in the history
+	Sessions  int                    `json:"sessions"`  // in the history
+	Processes int                    `json:"processes"` // of the session that is judged
 	Summaries []StoredSummaryOutcome `json:"metrics,omitempty"`
 }
 
@@ -113,18 +113,17 @@ func (k Stored) Valid() error {
 
 // outcome computes figures and p values; judge turns them into a verdict.
 func (k Stored) outcome() StoredOutcome {
-	o := StoredOutcome{Sessions: len(k.History)}
+	o := StoredOutcome{Sessions: len(k.History), Processes: len(k.Now.Processes)}
 	if len(k.Now.Processes) == 0 || len(k.History) == 0 {
-		o.Detail = fmt.Sprintf("%d processes now against %d sessions: nothing to compare", len(k.Now.Processes), len(k.History))
 		return o
 	}
 	for i, s := range append(slices.Clone(k.History), k.Now) {
 		if err := s.valid(); err != nil {
-			o.Reason, o.Detail = invalidProcess, fmt.Sprintf("session %d: %v", i, err)
+			o.Reason, o.Invalid = InvalidProcess, fmt.Errorf("session %d: %w", i, err)
 			return o
 		}
 	}
-	o.Advisory = len(k.History) < fewestSessions
+	o.Advisory = len(k.History) < FewestSessions
 	for _, m := range k.summaries() {
 		o.Summaries = append(o.Summaries, k.metric(m))
 	}
@@ -183,7 +182,7 @@ func (k Stored) metric(m Summary) StoredSummaryOutcome {
 	o.Low, o.High = relative(shift-half), relative(shift+half)
 	o.PRegressed = t.Survival((shift - k.Limits.tolerated()) / scale)
 	o.PPass = t.CDF((shift - k.Limits.detected()) / scale)
-	o.known = len(history) >= fewestSessions
+	o.known = len(history) >= FewestSessions
 	if !o.known {
 		o.PRegressed, o.PPass = 1, 1
 	}
@@ -219,28 +218,24 @@ func (o *StoredOutcome) judge(red float64, plan Plan) {
 		return
 	}
 	regressed, passed, known, collapsed := false, true, true, false
-	var parts []string
 	for _, m := range o.Summaries {
 		regressed = regressed || m.known && m.PRegressed <= red
 		passed = passed && m.known && m.PPass <= plan.Beta && m.PRegressed > plan.Alpha // as in an experiment
 		known = known && m.known
-		collapsed = collapsed || m.Estimate <= collapseBelow
-		parts = append(parts, fmt.Sprintf("%s %s (%s to %s; σ between sessions %.2f %%, between processes %.2f %%)",
-			m.Summary, percent(m.Estimate), percent(m.Low), percent(m.High), 100*m.SigmaSession, 100*m.SigmaProcess))
+		collapsed = collapsed || m.Estimate <= CollapseBelow
 	}
-	figures := fmt.Sprintf("%s against %d sessions", strings.Join(parts, ", "), o.Sessions)
 	switch {
 	case o.Advisory:
-		o.Reason, o.Detail = tooFewPairs, fmt.Sprintf("%s; fewer than %d sessions are advice only", figures, fewestSessions)
+		o.Reason = TooFewPairs
 	case regressed:
-		o.Decision, o.Reason, o.Detail = Regressed, aboveTolerance, "slower than the sessions before: "+figures
+		o.Decision, o.Reason = Regressed, AboveTolerance
 	case collapsed:
-		o.Reason, o.Detail = suspectCollapse, "at least 90 % faster without an explanation: "+figures
+		o.Reason = SuspectCollapse
 	case !known:
-		o.Reason, o.Detail = zeroVariance, figures+"; all sessions gave the same time"
+		o.Reason = ZeroVariance
 	case passed:
-		o.Decision, o.Reason, o.Detail = Pass, belowDetect, "proven below the effect to be found: "+figures
+		o.Decision, o.Reason = Pass, BelowDetect
 	default:
-		o.Reason, o.Detail = notDecided, figures+"; measure base and head together to decide"
+		o.Reason = NotDecided
 	}
 }

@@ -2,9 +2,9 @@ package compare
 
 import "fmt"
 
-// collapseBelow is the effect from which on a kernel that became faster is
+// CollapseBelow is the effect from which on a kernel that became faster is
 // taken for one that stopped working: 90 % of the time gone.
-const collapseBelow = -0.9
+const CollapseBelow = -0.9
 
 // A test is one gated metric of one experiment, with the p values that held at
 // each look that was reached.
@@ -112,31 +112,31 @@ func (l lookP) green(plan Plan) bool {
 func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) {
 	switch {
 	case t.invalid != nil:
-		return Inconclusive, invalidProcess
+		return Inconclusive, InvalidProcess
 	case len(t.experiment.Rounds) == 0:
-		return Inconclusive, notMeasured
+		return Inconclusive, NotMeasured
 	}
 	v := decided(t.tests, threshold, plan)
 	if v == Regressed {
-		return Regressed, aboveTolerance
+		return Regressed, AboveTolerance
 	}
 	for _, one := range t.tests {
 		if one.gone() && !t.experiment.Explained {
-			return Inconclusive, suspectCollapse
+			return Inconclusive, SuspectCollapse
 		}
 		if one.constant() {
-			return Inconclusive, zeroVariance
+			return Inconclusive, ZeroVariance
 		}
 	}
 	switch {
 	case v == Pass && t.improvedP() <= faster:
-		return Improved, provenFaster
+		return Improved, ProvenFaster
 	case v == Pass:
-		return Pass, belowDetect
+		return Pass, BelowDetect
 	case t.tooFew(threshold, plan):
-		return Inconclusive, tooFewPairs
+		return Inconclusive, TooFewPairs
 	}
-	return Inconclusive, notDecided
+	return Inconclusive, NotDecided
 }
 
 // tooFew reports whether the looks that were reached could decide neither way.

@@ -236,7 +236,7 @@ func (j *judge) compared(q *plan.Question, f verdict.Finding, e evidence.Entry) 
 	f.Base, f.Head = &base, &head
 	f.Interval = &verdict.Interval{Estimate: m.Estimate, Low: m.Low, High: m.High, Pairs: o.Pairs,
 		Looks: m.Looks, Slow: m.Slow, Excluded: m.Excluded, MDE90: m.MDE90, Modes: m.Modes, Improved: o.Decision == compare.Improved}
-	f.Status, f.Reason = statusOf(o.Decision), o.Detail
+	f.Status, f.Reason = statusOf(o.Decision), comparison(o, j.plan.Tests())
 	f = unexplained(q, f, m.Estimate)
 	if budget := budgets[e.Record.Experiment.Stopped]; f.Status == verdict.Inconclusive && budget != "" {
 		f.Reason += "; " + budget + " is used up"
@@ -322,12 +322,12 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 	case ok && len(o.Summaries) > 0:
 		m := o.Summaries[0]
 		base, head := evidence.Of(m.Base, "ns"), evidence.Of(m.Head, "ns")
-		f.Base, f.Head, f.Status, f.Reason = &base, &head, statusOf(o.Decision), o.Detail
+		f.Base, f.Head, f.Status, f.Reason = &base, &head, statusOf(o.Decision), againstSessions(o)
 		f.Tool = f.Tool && f.Status == verdict.Inconclusive
 		f = unexplained(q, f, m.Estimate)
 		f.Sessions = &verdict.Sessions{Count: o.Sessions, Estimate: m.Estimate, Low: m.Low, High: m.High, SigmaSession: m.SigmaSession, SigmaProcess: m.SigmaProcess}
 	case ok:
-		f.Reason = o.Detail
+		f.Reason = againstSessions(o)
 	case q.Stopped != "" || j.times.unread[q.ID] != "":
 		f.Reason = orElse(q.Stopped, j.times.unread[q.ID])
 	case sessions == nil || alone == nil:
@@ -352,7 +352,7 @@ func timeLimit(r *policy.Rule, head *evidence.Record) (verdict.Status, string) {
 		return verdict.Inconclusive, err.Error()
 	}
 	o := compare.DecideAbsolute(processes, r.Metric.Summary, r.Limit.Number)
-	return statusOf(o.Decision), o.Detail
+	return statusOf(o.Decision), againstLimit(o, r)
 }
 
 func statusOf(v compare.Decision) verdict.Status {
@@ -388,7 +388,7 @@ func (j *judge) withNoise(q *plan.Question, f verdict.Finding) verdict.Finding {
 		return f
 	}
 	p := j.plan.Tests()
-	found, err := compare.SpreadOf(rounds, limits, p, p.Looks[len(p.Looks)-1], max(1, j.plan.Family()))
+	found, err := compare.SpreadOf(rounds, limits, p, p.LastPairs(), max(1, j.plan.Family()))
 	if err == nil && found.MDE90 != nil {
 		f.Noise = &verdict.Noise{MDE90: *found.MDE90, Recorded: calibration.Provenance.Recorded}
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
@@ -94,7 +95,7 @@ func (j *judge) exceeds(q *plan.Question, f verdict.Finding) string {
 		if q.Rule.Metric.Better == metric.Higher {
 			is = -is
 		}
-		shown = fmt.Sprintf("%+.2f %%", 100*is)
+		shown = compare.Percent(is)
 	case q.Rule.Metric.Better == metric.Higher:
 		most, is = -most, -is
 	}

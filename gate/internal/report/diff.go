@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/diff"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/printable"
@@ -96,7 +97,7 @@ func figureRows(figures []diff.Figure) [][]string {
 	for _, f := range figures {
 		change := ""
 		if f.Change != nil && f.Direction != diff.Equal {
-			change = fmt.Sprintf("%+.2f %%", 100**f.Change)
+			change = compare.Percent(*f.Change)
 		}
 		rows = append(rows, []string{f.Metric, f.Better, inTable(f.A), inTable(f.B), change, string(f.Direction), cmp.Or(f.Entry, f.A.Where, f.B.Where)})
 	}

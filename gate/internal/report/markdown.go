@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
@@ -291,7 +292,7 @@ func html(s string) string {
 // change is the movement of a finding in percent, where a time was compared.
 func change(f verdict.Finding) string {
 	if f.Interval != nil && f.RelativeTo == "" {
-		return fmt.Sprintf(" (%+.2f %%)", 100*f.Interval.Estimate)
+		return " (" + compare.Percent(f.Interval.Estimate) + ")"
 	}
 	if f.Base != nil && f.Head != nil && f.Base.Known() && f.Head.Known() && f.Base.Number > 0 && f.RelativeTo == "" {
 		return fmt.Sprintf(" (%+.1f %%)", 100*(f.Head.Number/f.Base.Number-1))

@@ -273,10 +273,10 @@ func modes(m *compare.Modes) string {
 	text := fmt.Sprintf("the processes fall into two groups around %s: %.0f %% of the base's and %.0f %% of the head's are in the slow one (Fisher's exact p %.2g)",
 		metric.Show(m.Split, "ns"), 100*m.BaseSlow, 100*m.HeadSlow, m.ShareP)
 	if m.Fast != nil {
-		text += fmt.Sprintf("; %+.2f %% in the fast one", 100**m.Fast)
+		text += "; " + compare.Percent(*m.Fast) + " in the fast one"
 	}
 	if m.Slow != nil {
-		text += fmt.Sprintf("; %+.2f %% in the slow one", 100**m.Slow)
+		text += "; " + compare.Percent(*m.Slow) + " in the slow one"
 	}
 	return text
 }
@@ -287,7 +287,7 @@ func visible(f verdict.Finding) string {
 	case f.Status != verdict.Pass:
 		return ""
 	case f.Noise != nil:
-		return fmt.Sprintf("%+.2f %% would be found with 90 %% probability, by the calibration of %s", 100*f.Noise.MDE90, f.Noise.Recorded)
+		return fmt.Sprintf("%s would be found with 90 %% probability, by the calibration of %s", compare.Percent(f.Noise.MDE90), f.Noise.Recorded)
 	}
 	return ""
 }
