@@ -24,7 +24,7 @@ func (j *judge) settled(q *plan.Question) verdict.Finding {
 	case plan.NoBase:
 		f.Reason = j.noBase()
 	case plan.NewOp:
-		f.Reason = q.Subject.NewOp
+		f.Reason = newPart(*q.Subject.NewOp)
 		if j.plan.Policy.NewOps == policy.OnlyWarns {
 			f.Severity = verdict.Warns
 		}
@@ -53,8 +53,25 @@ func lost(q *plan.Question, f verdict.Finding) verdict.Finding {
 	default:
 		f.Reason = string(q.Loss.Cause)
 	}
-	if q.Loss.Declared != "" {
-		f.Severity, f.Reason = verdict.Warns, "declared: "+q.Loss.Declared
+	if q.Loss.Declared != (plan.Retired{}) {
+		f.Severity, f.Reason = verdict.Warns, "declared: "+retired(q.Loss.Declared)
 	}
 	return f
+}
+
+func retired(r plan.Retired) string {
+	switch {
+	case r.File == "":
+		return "retired: " + r.Reason
+	case r.Arch != "":
+		return fmt.Sprintf("%s retires %s: %s", r.File, r.Arch, r.Reason)
+	}
+	return fmt.Sprintf("%s retires it: %s", r.File, r.Reason)
+}
+
+func newPart(n plan.NewPart) string {
+	if n.Case != "" {
+		return fmt.Sprintf("the base's op %s has no case %q: it is judged once the op is merged", n.Op, n.Case)
+	}
+	return fmt.Sprintf("the base has no op %s: what a kernel of it computes is compared with a reference that the change brings along", n.Op)
 }

@@ -30,9 +30,12 @@ func TestSettled(t *testing.T) {
 		reason   string
 	}{
 		{"gone", state(verdict.Gone), "", "present", verdict.Fail, verdict.Red, false, "the base has this kernel and the head does not: a kernel that is gone is red until it is declared"},
-		{"retired", built(func(s *plan.Subject) { s.State, s.Retired = verdict.Gone, "kernel.yaml retires it: superseded" }), "", "present", verdict.Fail, verdict.Warns, false, "declared: kernel.yaml retires it: superseded"},
+		{"retired", built(func(s *plan.Subject) { s.State, s.Retired = verdict.Gone, plan.Retired{Reason: "superseded"} }), "", "present", verdict.Fail, verdict.Warns, false, "declared: retired: superseded"},
+		{"an architecture, retired", built(func(s *plan.Subject) {
+			s.State, s.Retired = verdict.Gone, plan.Retired{File: "kernel.yaml", Arch: "sm_80", Reason: "old"}
+		}), "", "present", verdict.Fail, verdict.Warns, false, "declared: kernel.yaml retires sm_80: old"},
 		{"a case", lost(plan.Loss{Cause: plan.GoneCase, Case: "large"}), "", "present", verdict.Fail, verdict.Red, false, "the base measures this case and the head does not: a case that is gone is red until it is declared"},
-		{"a case, declared", lost(plan.Loss{Cause: plan.GoneCase, Case: "large", Declared: "kernel.yaml retires it: slow"}), "", "present", verdict.Fail, verdict.Warns, false, "declared: kernel.yaml retires it: slow"},
+		{"a case, declared", lost(plan.Loss{Cause: plan.GoneCase, Case: "large", Declared: plan.Retired{File: "kernel.yaml", Reason: "slow"}}), "", "present", verdict.Fail, verdict.Warns, false, "declared: kernel.yaml retires it: slow"},
 		{"a function", lost(plan.Loss{Cause: plan.GoneEntry, Entry: "scan()"}), "", "present", verdict.Fail, verdict.Red, false, "the base judges scan() and the head does not have it: a function that is gone is red until it is declared"},
 		{"a function left out", lost(plan.Loss{Cause: plan.LeftOut, Entry: "scan()"}), "", "present", verdict.Fail, verdict.Red, false, "entries: leaves out scan(), which the base judges and the sources still hold"},
 		{"another op", lost(plan.Loss{Cause: plan.OtherOp, Op: "sum"}), "", "present", verdict.Fail, verdict.Red, false, "the base computes sum, and the head op: it is not the kernel that it was"},
@@ -42,8 +45,10 @@ func TestSettled(t *testing.T) {
 		{"an input is not here", broken(plan.Side{Why: "a pointer of git-lfs", Absent: true}), "", "builds", verdict.Inconclusive, verdict.Red, false, "a pointer of git-lfs"},
 		{"no base", state(verdict.NoBase), "", "present", verdict.Inconclusive, verdict.Red, false, "there is no base: it is shallow"},
 		{"no case", built(func(s *plan.Subject) { s.Cases = nil }), "", "correctness", verdict.Inconclusive, verdict.Red, false, "no case was judged"},
-		{"an op of its own", built(func(s *plan.Subject) { s.NewOp = "the base has no op" }), "", "op", verdict.Inconclusive, verdict.Red, false, "the base has no op"},
-		{"an op of its own, allowed", built(func(s *plan.Subject) { s.NewOp = "the base has no op" }), "new_ops: warn\n", "op", verdict.Inconclusive, verdict.Warns, false, "the base has no op"},
+		{"an op of its own", built(func(s *plan.Subject) { s.NewOp = &plan.NewPart{Op: "sum"} }), "", "op", verdict.Inconclusive, verdict.Red, false,
+			"the base has no op sum: what a kernel of it computes is compared with a reference that the change brings along"},
+		{"an op of its own, allowed", built(func(s *plan.Subject) { s.NewOp = &plan.NewPart{Op: "sum", Case: "large"} }), "new_ops: warn\n", "op", verdict.Inconclusive, verdict.Warns, false,
+			`the base's op sum has no case "large": it is judged once the op is merged`},
 	} {
 		asked, err := plan.Bound(languageOf(t, "{id: a, metric: ptxas.spill_bytes, limit: 0}", c.policy), []*plan.Subject{c.subject},
 			plan.Options{NoBase: "it is shallow"}, nil, func(*evidence.Need) bool { return false })

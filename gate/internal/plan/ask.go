@@ -97,7 +97,7 @@ func (a *asker) present() []Question {
 	for _, loss := range a.subject.Lost {
 		out = append(out, a.gone(loss))
 	}
-	if a.subject.NewOp != "" {
+	if a.subject.NewOp != nil {
 		out = append(out, a.settled("op", NewOp))
 	}
 	return out

@@ -143,19 +143,19 @@ func TestWhatIsGoneOrNew(t *testing.T) {
 	p := policyOf(t, false, nil, rules...)
 	gone := subject("op/k", verdict.Gone)
 	retired := subject("op/j", verdict.Gone)
-	retired.Retired = "superseded"
+	retired.Retired = Retired{Reason: "superseded"}
 	lost := subject("op/l", verdict.Changed, "small")
-	lost.Lost = []Loss{{Cause: GoneCase, Case: "long"}, {Cause: GoneEntry, Entry: "f()", Declared: "not called"}}
+	lost.Lost = []Loss{{Cause: GoneCase, Case: "long"}, {Cause: GoneEntry, Entry: "f()", Declared: Retired{Reason: "not called"}}}
 	fresh := subject("op/m", verdict.New, "small")
-	fresh.NewOp = "the base has no op m"
+	fresh.NewOp = &NewPart{Op: "m"}
 	var got []string
 	for _, q := range bound(t, p, Options{}, nil, gone, retired, lost, fresh).Questions {
 		if q.Kind != Settled {
 			continue
 		}
 		text := fmt.Sprintf("%s: %s", q, q.Cause)
-		if q.Loss != nil && q.Loss.Declared != "" {
-			text += ", " + q.Loss.Declared
+		if q.Loss != nil && q.Loss.Declared.Reason != "" {
+			text += ", " + q.Loss.Declared.Reason
 		}
 		got = append(got, text)
 	}

@@ -122,14 +122,22 @@ type Case struct {
 }
 
 // A Loss is a case or an entry that the base judges and the head leaves out, or
-// a computation that became another. Declared says where and why the change
-// retires it, "" where it does not.
+// a computation that became another.
 type Loss struct {
 	Cause       Cause
 	Case, Entry string
 	Op          string // the base's, of OtherOp
-	Declared    string
+	Declared    Retired
 }
+
+// Retired is where and why a change declares that something is gone, zero where
+// it does not. File is "" where the whole kernel is retired, and Arch that of an
+// architecture.
+type Retired struct{ File, Arch, Reason string }
+
+// A NewPart is what the base lacks of an op: one of its cases, or, without a
+// case, the op itself.
+type NewPart struct{ Op, Case string }
 
 // A Subject is one kernel on one architecture, on both sides, as plain data.
 type Subject struct {
@@ -141,10 +149,10 @@ type Subject struct {
 	References           map[string]Side // by name
 	Cases                []Case
 	Lost                 []Loss
-	Was                  string // what the base calls it, where the change declares that; "" for the same name
-	Former               Former // the same, in full; zero for the same name and architecture
-	Retired              string // why a kernel that is gone was retired; "" where that is not declared
-	NewOp                string // why no one judges its op yet; "" where the base does
+	Was                  string   // what the base calls it, where the change declares that; "" for the same name
+	Former               Former   // the same, in full; zero for the same name and architecture
+	Retired              Retired  // of a kernel that is gone
+	NewOp                *NewPart // of its op, which nobody judges yet; nil where the base does
 }
 
 // A Former is what the base calls a kernel, where the change declares that it has

@@ -1,7 +1,6 @@
 package project
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/build"
@@ -29,13 +28,13 @@ func (p *Project) Declarations() map[string]manifest.Declaration {
 
 // A joiner pairs what both trees have.
 type joiner struct {
-	retired func(slot) string // where the change declares that a kernel is gone, and why
+	retired func(slot) plan.Retired // where the change declares that a kernel is gone, and why
 	bases   map[slot]*build.Result
 	known   map[string]bool // names that the base has, whatever the architecture
 	paired  map[slot]bool   // what a subject of the head is compared with
 }
 
-func (p *Project) joiner(base []build.Result, retired func(slot) string) *joiner {
+func (p *Project) joiner(base []build.Result, retired func(slot) plan.Retired) *joiner {
 	j := &joiner{retired: retired, bases: map[slot]*build.Result{}, known: map[string]bool{}, paired: map[slot]bool{}}
 	if p.NoBase != "" {
 		return j
@@ -89,28 +88,27 @@ func (j *joiner) gone(base []build.Result) []*plan.Subject {
 	return out
 }
 
-// retiredAs is where the change declares that a kernel is gone, and why; "" where
-// it does not.
-func (p *Project) retiredAs(at slot) string {
+// retiredAs is where the change declares that a kernel is gone, and why.
+func (p *Project) retiredAs(at slot) plan.Retired {
 	if reason := p.retired[at.name]; reason != "" {
-		return "retired: " + reason
+		return plan.Retired{Reason: reason}
 	}
 	for _, k := range p.head {
-		if why := archRetired(k.Retired, at.arch, k.File); k.Name == at.name && why != "" {
-			return why
+		if r := archRetired(k.Retired, at.arch, k.File); k.Name == at.name && r.Arch != "" {
+			return r
 		}
 	}
-	return ""
+	return plan.Retired{}
 }
 
-// archRetired is where and why an architecture is retired, "" where it is not.
-func archRetired(retired []manifest.Retirement, arch, file string) string {
+// archRetired is where and why an architecture is retired.
+func archRetired(retired []manifest.Retirement, arch, file string) plan.Retired {
 	for _, r := range retired {
 		if r.Arch == arch {
-			return fmt.Sprintf("%s retires %s: %s", file, r.Arch, r.Reason)
+			return plan.Retired{File: file, Arch: r.Arch, Reason: r.Reason}
 		}
 	}
-	return ""
+	return plan.Retired{}
 }
 
 // lost is what the base judges of a kernel and the head leaves out.
@@ -137,7 +135,7 @@ func declared(losses []plan.Loss, retired []manifest.Retirement, file string) []
 	for i := range losses {
 		for _, r := range retired {
 			if r.Case != "" && r.Case == losses[i].Case || r.Entry != "" && r.Entry == losses[i].Entry {
-				losses[i].Declared = fmt.Sprintf("%s retires it: %s", file, r.Reason)
+				losses[i].Declared = plan.Retired{File: file, Reason: r.Reason}
 			}
 		}
 	}

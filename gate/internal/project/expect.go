@@ -100,7 +100,7 @@ func (p *Project) Expect(ctx context.Context, claims []Claim, gone []Departure, 
 }
 
 func (p *Project) joinClaims(claims []Claim, gone []Departure, base, others []build.Result, e *Expected) ([]*plan.Subject, error) {
-	pairs, built := p.joiner(base, func(at slot) string { return claimedGone(claims, gone, base, at) }), map[slot]build.Result{}
+	pairs, built := p.joiner(base, func(at slot) plan.Retired { return claimedGone(claims, gone, base, at) }), map[slot]build.Result{}
 	for _, r := range slices.Concat(others, base) {
 		built[slot{r.Kernel.Name, r.Arch}] = r
 	}
@@ -125,20 +125,19 @@ func (p *Project) joinClaims(claims []Claim, gone []Departure, base, others []bu
 	return append(subjects, pairs.gone(base)...), nil
 }
 
-// claimedGone is where a kernel of the base is said to be retired, and why; "" where
-// it is not.
-func claimedGone(claims []Claim, gone []Departure, base []build.Result, at slot) string {
+// claimedGone is where a kernel of the base is said to be retired, and why.
+func claimedGone(claims []Claim, gone []Departure, base []build.Result, at slot) plan.Retired {
 	for _, d := range gone {
 		if d.Name == at.name && slices.ContainsFunc(base, func(r build.Result) bool { return r.Kernel.Name == d.Name && r.Kernel.File == d.File }) {
-			return "retired: " + d.Reason
+			return plan.Retired{Reason: d.Reason}
 		}
 	}
 	for _, c := range claims {
-		if why := archRetired(c.Retired, at.arch, c.File); c.Name == at.name && why != "" {
-			return why
+		if r := archRetired(c.Retired, at.arch, c.File); c.Name == at.name && r.Arch != "" {
+			return r
 		}
 	}
-	return ""
+	return plan.Retired{}
 }
 
 // notJudged says why a kernel that the base does not have is none of the
@@ -190,7 +189,7 @@ func (p *Project) claimed(c Claim, base *build.Result) (*plan.Subject, error) {
 func (p *Project) claimedCases(s *plan.Subject, c Claim) error {
 	op := p.opNamed(c.Op)
 	if op == nil && len(c.Brought) > 0 {
-		s.NewOp, s.Cases = newOp(c.Op), c.Brought
+		s.NewOp, s.Cases = &plan.NewPart{Op: c.Op}, c.Brought
 		return nil
 	}
 	has := func(name string) *manifest.Case {
@@ -203,7 +202,8 @@ func (p *Project) claimedCases(s *plan.Subject, c Claim) error {
 		return nil
 	}
 	for _, b := range c.Brought {
-		if s.NewOp = newCase(c.Op, b.Name); has(b.Name) != nil {
+		s.NewOp = &plan.NewPart{Op: c.Op, Case: b.Name}
+		if has(b.Name) != nil {
 			s.Head = plan.Side{Absent: true, Why: fmt.Sprintf("the bundle calls the case %s new, and the base's op %s has it", b.Name, c.Op)}
 		}
 	}

@@ -142,18 +142,18 @@ func (p *Project) basePatterns(policyName string) []string {
 // takeOps gives the head's kernels the base's ops: their inputs, references,
 // tolerances and shapes. What the base does not have is judged by nobody yet.
 func (p *Project) takeOps(ops []*manifest.Op) {
-	p.newOps, p.unasked = map[string]string{}, map[string][]string{}
+	p.newOps, p.unasked = map[string]*plan.NewPart{}, map[string][]string{}
 	for _, k := range p.head {
 		at := slices.IndexFunc(ops, func(o *manifest.Op) bool { return o.Name == k.Op.Name })
 		if at < 0 {
-			p.newOps[k.Name] = newOp(k.Op.Name)
+			p.newOps[k.Name] = &plan.NewPart{Op: k.Op.Name}
 			continue
 		}
 		var cases []manifest.Case
 		for _, c := range k.Cases {
 			same := slices.IndexFunc(ops[at].Cases, func(x manifest.Case) bool { return x.Name == c.Name })
 			if same < 0 {
-				p.newOps[k.Name] = newCase(k.Op.Name, c.Name)
+				p.newOps[k.Name] = &plan.NewPart{Op: k.Op.Name, Case: c.Name}
 				p.unasked[k.Name] = append(p.unasked[k.Name], c.Name)
 				continue
 			}
@@ -163,18 +163,10 @@ func (p *Project) takeOps(ops []*manifest.Op) {
 	}
 }
 
-func newOp(op string) string {
-	return fmt.Sprintf("the base has no op %s: what a kernel of it computes is compared with a reference that the change brings along", op)
-}
-
-func newCase(op, name string) string {
-	return fmt.Sprintf("the base's op %s has no case %q: it is judged once the op is merged", op, name)
-}
-
 // Brought are the cases of a kernel that no op of the base has: all of them where
 // the op is the change's, and otherwise by name alone, since they are not measured.
 func (p *Project) Brought(s *plan.Subject) []plan.Case {
-	if s.NewOp == "" {
+	if s.NewOp == nil {
 		return nil
 	}
 	var out []plan.Case

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/git"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 	"github.com/kernelgate/gate/gate/internal/verdict"
@@ -72,7 +73,7 @@ type Project struct {
 	baseRoot   string                      // equal to Root when nothing differs
 	judging    string                      // the tree that policy, ops and references come from
 	retired    map[string]string           // why kernels were retired in the head, by name
-	newOps     map[string]string           // why no one judges the op of a kernel yet, by the kernel's name
+	newOps     map[string]*plan.NewPart    // what the base lacks of a kernel's op, by the kernel's name
 	unasked    map[string][]string         // cases of a kernel that the base's op lacks, by the kernel's name
 	ops        []*manifest.Op              // of both sides, the base's first
 	compared   *git.Comparison             // of the working tree with the base; nil where there is none

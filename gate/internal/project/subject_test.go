@@ -189,7 +189,7 @@ func TestDeclaredChanges(t *testing.T) {
 			if s.Was != "" {
 				words = append(words, "was", s.Was)
 			}
-			if s.Retired != "" {
+			if s.Retired != (plan.Retired{}) {
 				words = append(words, "declared")
 			}
 			got = append(got, strings.Join(words, " "))

@@ -73,7 +73,7 @@ func newBench(p *policy.Policy, s *plan.Subject, known recorded, now time.Time) 
 // times are made up, so they are not held against the work that its op states.
 func changed(s *plan.Subject) *plan.Subject {
 	c := *s
-	c.State, c.Base, c.Lost, c.Was, c.NewOp = verdict.Changed, s.Head, nil, "", ""
+	c.State, c.Base, c.Lost, c.Was, c.NewOp = verdict.Changed, s.Head, nil, "", nil
 	c.Head.Identity.Code = "planted-" + s.Head.Identity.Code
 	c.Cases = withWork(s.Cases, roof.Work{})
 	return &c

@@ -117,7 +117,7 @@ var subjectWays = []struct {
 	{"the compiler failed", verdict.Inconclusive, func(s *plan.Subject) { s.Head = plan.Side{Why: "planted"} }},
 	{"the base does not build", verdict.Inconclusive, func(s *plan.Subject) { s.Base = plan.Side{Why: "planted"} }},
 	{"there is no base", verdict.Inconclusive, func(s *plan.Subject) { s.State, s.Base = verdict.NoBase, plan.Side{} }},
-	{"nobody judges its op yet", verdict.Inconclusive, func(s *plan.Subject) { s.NewOp = "planted" }},
+	{"nobody judges its op yet", verdict.Inconclusive, func(s *plan.Subject) { s.NewOp = &plan.NewPart{Op: "planted"} }},
 	{"its code is another than any that was measured", verdict.Inconclusive, func(s *plan.Subject) { s.Head.Identity.Code += "x" }},
 	{"its host code is another than any that was measured", verdict.Inconclusive, func(s *plan.Subject) { s.Head.Identity.Host += "x" }},
 	{"its cases are measured otherwise", verdict.Inconclusive, func(s *plan.Subject) {
