@@ -17,8 +17,8 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
-// Schema names the layout of a Manifest.
-const Schema = "gate/bundle/v1"
+// schema names the layout of a Manifest.
+const schema = "gate/bundle/v1"
 
 // Bounds of a bundle. A record is bounded by evidence.MaxRecord besides.
 const (
@@ -157,7 +157,7 @@ func (b *Bundle) Machines() []evidence.Machine { return b.machines }
 
 // Write makes the file. Same input, same bytes.
 func Write(m Manifest, entries []Entry) ([]byte, error) {
-	m.Schema, m.Files = Schema, []File{}
+	m.Schema, m.Files = schema, []File{}
 	files := map[string][]byte{}
 	for _, e := range entries {
 		sum := sha256.Sum256(e.Record)

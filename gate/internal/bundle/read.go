@@ -53,8 +53,8 @@ func Read(data []byte) (*Bundle, error) {
 
 func (m *Manifest) valid() error {
 	switch {
-	case m.Schema != Schema:
-		return fmt.Errorf("the schema is %s, this gate reads %q", printable.Quote(m.Schema, 60), Schema)
+	case m.Schema != schema:
+		return fmt.Errorf("the schema is %s, this gate reads %q", printable.Quote(m.Schema, 60), schema)
 	case !commit.MatchString(m.Head) || !commit.MatchString(m.Base):
 		return errors.New("head and base are not ids of commits")
 	case m.Shard.Number < 1 || m.Shard.Of < m.Shard.Number || m.Shard.Of > 256:

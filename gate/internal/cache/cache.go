@@ -17,8 +17,8 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
-// Schema names the layout of a Listing.
-const Schema = "gate/cache/v1"
+// schema names the layout of a Listing.
+const schema = "gate/cache/v1"
 
 // lockName is the file by which a folder is known as gate's cache. Who uses the
 // cache holds its lock together with others; who cleans holds it alone.
@@ -148,7 +148,7 @@ func (p piece) remove(root *os.Root) error {
 // each visits every piece and adds those up that visit takes. All paths are
 // opened below the folder, so that no link leads out of it.
 func each(dir string, visit func(*os.Root, piece) (bool, error)) (Listing, error) {
-	out := Listing{Schema: Schema, Folder: dir}
+	out := Listing{Schema: schema, Folder: dir}
 	root, err := os.OpenRoot(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, fmt.Errorf("reading the cache: %w", err)

@@ -7,7 +7,7 @@ func TestAttemptsSpendOnePlan(t *testing.T) {
 	whole, alpha, beta := SequentialPlan(), 0.0, 0.0
 	for k := 1; k <= 100; k++ {
 		p := whole.Attempt(k)
-		if err := p.Valid(); err != nil {
+		if err := p.valid(); err != nil {
 			t.Fatalf("attempt %d: %v", k, err)
 		}
 		if k <= 30 {

@@ -32,7 +32,7 @@ func cpuSeconds(b *testing.B) float64 {
 
 // BenchmarkDecide1000 judges 1,000 experiments of two metrics each.
 func BenchmarkDecide1000(b *testing.B) {
-	three, err := FixedPlan(3)
+	three, err := fixedPlan(3)
 	if err != nil {
 		b.Fatal(err)
 	}

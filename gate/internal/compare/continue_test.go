@@ -38,7 +38,7 @@ func (s script) play(t *testing.T, rng *rand.Rand, asked []Series, elsewhere, mo
 			t.Fatal(err)
 		}
 		if !more {
-			return d.Experiments(), true
+			return d.experiments(), true
 		}
 		rounds := map[int]Round{}
 		for _, i := range step.Experiments {
@@ -49,7 +49,7 @@ func (s script) play(t *testing.T, rng *rand.Rand, asked []Series, elsewhere, mo
 			t.Fatal(err)
 		}
 	}
-	return d.Experiments(), false
+	return d.experiments(), false
 }
 
 // An experiment that is cut at any point and continued, alone or with kernels

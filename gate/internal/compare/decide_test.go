@@ -35,7 +35,7 @@ func standard(t *testing.T) Limits {
 
 func fixed(t *testing.T, rounds int) Plan {
 	t.Helper()
-	p, err := FixedPlan(rounds)
+	p, err := fixedPlan(rounds)
 	if err != nil {
 		t.Fatal(err)
 	}

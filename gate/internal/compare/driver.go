@@ -54,14 +54,14 @@ type Driver struct {
 // beside what else, a round is measured. A budget of pairs ends the plan there,
 // before anything is measured.
 func NewDriver(plan Plan, budget Budget, asked []Series) (*Driver, error) {
-	if err := plan.Valid(); err != nil {
+	if err := plan.valid(); err != nil {
 		return nil, err
 	}
 	if !(budget.WallSeconds >= 0 && budget.GPUSeconds >= 0) || budget.Pairs < 0 {
 		return nil, fmt.Errorf("a budget cannot be negative: %+v", budget)
 	}
 	if budget.Pairs > 0 {
-		capped, err := plan.Capped(budget.Pairs)
+		capped, err := plan.capped(budget.Pairs)
 		if err != nil {
 			return nil, fmt.Errorf("budget of %d pairs: %w", budget.Pairs, err)
 		}
@@ -240,21 +240,6 @@ func (d *Driver) charge(cost Cost) {
 	d.last, d.pending = cost, nil
 }
 
-// Experiments returns the evidence so far, in the order asked.
-func (d *Driver) Experiments() []Series {
-	var out []Series
-	for _, t := range d.trials {
-		out = append(out, t.experiment)
-	}
-	return out
-}
-
-// Spent returns the cost so far, discarded rounds included.
-func (d *Driver) Spent() Cost { return d.spent }
-
 // Stopped says why NextRound ended: "resolved", "pairs", "wall" or "gpu"; ""
 // while it goes on.
 func (d *Driver) Stopped() string { return d.stopped }
-
-// Decide judges the evidence so far.
-func (d *Driver) Decide() ([]Outcome, error) { return Decide(d.Experiments(), d.plan) }

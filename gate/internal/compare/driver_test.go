@@ -55,7 +55,7 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 		t.Errorf("stopped by %q, want resolved", d.Stopped())
 	}
 	pairs := make([]int, len(effects))
-	outcomes, err := d.Decide()
+	outcomes, err := Decide(d.experiments(), d.plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 	if pairs[same] >= pairs[between] || pairs[slow] >= pairs[between] || len(steps)*perArm != pairs[between] {
 		t.Errorf("pairs %v in %d rounds: the clear kernels should leave before the other", pairs, len(steps))
 	}
-	if got := d.Spent().WallSeconds; got != 4*float64(len(steps)) {
+	if got := d.spent.WallSeconds; got != 4*float64(len(steps)) {
 		t.Errorf("spent %v s of wall time in %d rounds of 4 s", got, len(steps))
 	}
 	for i, s := range steps {
@@ -115,7 +115,7 @@ func TestDriverBudgets(t *testing.T) {
 		if len(steps) != c.rounds || d.Stopped() != c.stopped {
 			t.Errorf("%+v: stopped by %q after %d rounds, want %q after %d", c.budget, d.Stopped(), len(steps), c.stopped, c.rounds)
 		}
-		if _, err := d.Decide(); err != nil {
+		if _, err := Decide(d.experiments(), d.plan); err != nil {
 			t.Errorf("%+v: %v", c.budget, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestDriverRepeatsWholeRounds(t *testing.T) {
 	if _, more, err := d.NextRound(reader{rng}); more || !errors.Is(err, ErrRoundFailed) {
 		t.Errorf("after three attempts: %v, want a failed round", err)
 	}
-	if got := d.Experiments()[0].Rounds; len(got) != 0 {
+	if got := d.experiments()[0].Rounds; len(got) != 0 {
 		t.Errorf("%d discarded rounds were kept", len(got))
 	}
 }
@@ -182,4 +182,13 @@ func TestDriverRefuses(t *testing.T) {
 	if _, err := NewDriver(SequentialPlan(), Budget{Pairs: 3}, nil); err == nil {
 		t.Error("a budget below one round is accepted")
 	}
+}
+
+// experiments are the evidence so far, in the order asked.
+func (d *Driver) experiments() []Series {
+	var out []Series
+	for _, t := range d.trials {
+		out = append(out, t.experiment)
+	}
+	return out
 }

@@ -27,7 +27,7 @@ func TestImprovementAmongTwentyKernels(t *testing.T) {
 				t.Fatal(err)
 			}
 			drive(t, d, rng, sigma, effects, Cost{})
-			outcomes, err := d.Decide()
+			outcomes, err := Decide(d.experiments(), d.plan)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,18 +51,10 @@ func roundsOf(size int) Plan {
 	return p
 }
 
-// FixedPlan looks once, after the given number of rounds, and spends the whole
-// error probability there. It has to be chosen before measuring.
-func FixedPlan(rounds int) (Plan, error) {
-	p := SequentialPlan()
-	p.Looks = []int{rounds * perArm}
-	return p, p.Valid()
-}
-
-// Capped ends a plan at the given number of pairs, rounded down to whole
+// capped ends a plan at the given number of pairs, rounded down to whole
 // rounds. It has to be chosen before measuring.
-func (p Plan) Capped(pairs int) (Plan, error) {
-	if err := p.Valid(); err != nil {
+func (p Plan) capped(pairs int) (Plan, error) {
+	if err := p.valid(); err != nil {
 		return Plan{}, err
 	}
 	pairs -= pairs % p.PerArm
@@ -77,11 +69,11 @@ func (p Plan) Capped(pairs int) (Plan, error) {
 		}
 	}
 	p.Looks = append(kept, pairs)
-	return p, p.Valid()
+	return p, p.valid()
 }
 
-// Valid reports what is wrong with a plan, or nil.
-func (p Plan) Valid() error {
+// valid reports what is wrong with a plan, or nil.
+func (p Plan) valid() error {
 	if p.PerArm < 2 || p.PerArm > maxPerArm {
 		return fmt.Errorf("a round needs 2 to %d processes of an arm, got %d", maxPerArm, p.PerArm)
 	}

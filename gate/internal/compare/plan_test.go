@@ -9,7 +9,7 @@ func TestCapped(t *testing.T) {
 	for _, c := range []struct {
 		pairs, looks, last int
 	}{{4, 1, 4}, {12, 3, 12}, {14, 3, 12}, {40, 10, 40}, {120, 30, 120}, {500, 30, 120}} {
-		p, err := SequentialPlan().Capped(c.pairs)
+		p, err := SequentialPlan().capped(c.pairs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -17,11 +17,11 @@ func TestCapped(t *testing.T) {
 			t.Errorf("capped at %d: %v, want %d looks up to %d", c.pairs, p.Looks, c.looks, c.last)
 		}
 	}
-	if _, err := SequentialPlan().Capped(3); err == nil {
+	if _, err := SequentialPlan().capped(3); err == nil {
 		t.Error("a plan without a round is accepted")
 	}
 	for _, rounds := range []int{0, -1, maxRounds + 1} {
-		if _, err := FixedPlan(rounds); err == nil {
+		if _, err := fixedPlan(rounds); err == nil {
 			t.Errorf("a plan of %d rounds is accepted", rounds)
 		}
 	}
@@ -96,4 +96,12 @@ func TestZeroValuesAreNoEvidence(t *testing.T) {
 	if Decision(0) != Inconclusive || Reason(0) != NotMeasured {
 		t.Error("a zero value is evidence")
 	}
+}
+
+// fixedPlan looks once, after the given number of rounds, and spends the whole
+// error probability there.
+func fixedPlan(rounds int) (Plan, error) {
+	p := SequentialPlan()
+	p.Looks = []int{rounds * perArm}
+	return p, p.valid()
 }

@@ -64,7 +64,7 @@ func (e Series) Valid(plan Plan) error {
 
 // validAll checks a plan and all experiments of a pull request.
 func validAll(experiments []Series, plan Plan) error {
-	if err := plan.Valid(); err != nil {
+	if err := plan.valid(); err != nil {
 		return err
 	}
 	if len(experiments) > maxExperiments {

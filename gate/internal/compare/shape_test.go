@@ -40,7 +40,7 @@ func TestPlanAtItsBounds(t *testing.T) {
 		{plan(func(p *Plan) { p.Beta = 0.499 }), ""},
 		{plan(func(p *Plan) { p.FDR = 0.5 }), "error probabilities"},
 	} {
-		err := c.plan.Valid()
+		err := c.plan.valid()
 		if (c.want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.plan, err, c.want)
 		}

@@ -53,7 +53,7 @@ type Spread struct {
 // (kernel, metric) pairs that a pull request is expected to hold. The error
 // wraps errInvalidProcess where a time cannot be used.
 func SpreadOf(rounds []AARound, limits Limits, plan Plan, pairs, tests int) (Spread, error) {
-	if err := cmp.Or(limits.Valid(), plan.Valid()); err != nil {
+	if err := cmp.Or(limits.Valid(), plan.valid()); err != nil {
 		return Spread{}, err
 	}
 	if len(rounds) < FewestCalibrationRounds || len(rounds) > maxRounds {

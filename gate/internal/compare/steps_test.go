@@ -135,10 +135,10 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if got := d.Experiments(); len(got) != 3 || len(got[0].Rounds)+len(got[1].Rounds)+len(got[2].Rounds) != 0 {
+	if got := d.experiments(); len(got) != 3 || len(got[0].Rounds)+len(got[1].Rounds)+len(got[2].Rounds) != 0 {
 		t.Errorf("a round that was refused is kept: %+v", got)
 	}
-	if err := d.Add(step, map[int]Round{0: good, 1: good, 2: good}, Cost{WallSeconds: 3, GPUSeconds: 2}); err != nil || d.Spent() != (Cost{WallSeconds: 3, GPUSeconds: 2}) {
-		t.Errorf("%v, spent %+v", err, d.Spent())
+	if err := d.Add(step, map[int]Round{0: good, 1: good, 2: good}, Cost{WallSeconds: 3, GPUSeconds: 2}); err != nil || d.spent != (Cost{WallSeconds: 3, GPUSeconds: 2}) {
+		t.Errorf("%v, spent %+v", err, d.spent)
 	}
 }

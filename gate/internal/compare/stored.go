@@ -71,7 +71,7 @@ type StoredSummaryOutcome struct {
 // Holm at Alpha over all of them, a pass at Beta for each.
 // Outcomes stand in the order of the kernels.
 func DecideStored(kernels []Stored, plan Plan) ([]StoredOutcome, error) {
-	if err := plan.Valid(); err != nil {
+	if err := plan.valid(); err != nil {
 		return nil, err
 	}
 	var outcomes []StoredOutcome

@@ -32,7 +32,7 @@ func Open(ctx context.Context, dir, cache string) (*Repo, error) {
 	}
 	out, err := text(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
 	if err != nil {
-		var ge *Error
+		var ge *failedCall
 		if errors.As(err, &ge) && strings.Contains(ge.Output, "not a git repository") {
 			return nil, ErrNoRepo
 		}

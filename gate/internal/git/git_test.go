@@ -341,7 +341,7 @@ func TestErrorSaysTheFirstLine(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
 		{"fatal: bad object\nusage: git\n", "git diff: fatal: bad object"}, {"", "git diff: exit status 128"}, {"\n\n", "git diff: exit status 128"},
 	} {
-		if e := (&Error{Args: []string{"diff", "x"}, Output: c.output, Err: cause}); e.Error() != c.want || !errors.Is(e, cause) {
+		if e := (&failedCall{Args: []string{"diff", "x"}, Output: c.output, Err: cause}); e.Error() != c.want || !errors.Is(e, cause) {
 			t.Errorf("%q: %s", c.output, e)
 		}
 	}

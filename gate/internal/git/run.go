@@ -50,11 +50,11 @@ func (c call) run(ctx context.Context) error {
 	case err == nil && r.Err() == nil:
 		return nil
 	case err == nil && r.Stopped == "":
-		return &Error{Args: c.args, Output: r.Stderr, Err: r.Err(), status: r.Code}
+		return &failedCall{Args: c.args, Output: r.Stderr, Err: r.Err(), status: r.Code}
 	case err == nil:
 		err = r.Err()
 	}
-	return &Error{Args: c.args, Output: r.Stderr, Err: err}
+	return &failedCall{Args: c.args, Output: r.Stderr, Err: err}
 }
 
 // text is the output of git, less the line break that ends it.
@@ -73,22 +73,22 @@ func answered(err error) bool { return status(err) > 0 }
 func saidNo(err error) bool { return status(err) == 1 }
 
 func status(err error) int {
-	var failed *Error
+	var failed *failedCall
 	if !errors.As(err, &failed) {
 		return 0
 	}
 	return failed.status
 }
 
-// An Error is a git command that failed.
-type Error struct {
+// A failedCall is a git command that failed.
+type failedCall struct {
 	Args   []string
 	Output string
 	Err    error
 	status int // 0 where git did not end by itself
 }
 
-func (e *Error) Error() string {
+func (e *failedCall) Error() string {
 	msg, _, _ := strings.Cut(strings.TrimSpace(e.Output), "\n")
 	if msg == "" {
 		msg = e.Err.Error()
@@ -96,4 +96,4 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("git %s: %s", e.Args[0], msg)
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+func (e *failedCall) Unwrap() error { return e.Err }

@@ -22,8 +22,8 @@ type Asked struct {
 	Answer Answer `json:"answer"`
 }
 
-// PreviewSchema names the layout of a Preview.
-const PreviewSchema = "gate/preview/v1"
+// previewSchema names the layout of a Preview.
+const previewSchema = "gate/preview/v1"
 
 // A Preview is what a check would ask and measure.
 type Preview struct {
@@ -81,7 +81,7 @@ func (s Step) contenders() float64 {
 // Preview says what would answer each question. It assumes that what is checked
 // is correct, so that nothing is stopped.
 func (p Plan) Preview(l *evidence.Ledger) Preview {
-	out := Preview{Schema: PreviewSchema, Questions: []Asked{}}
+	out := Preview{Schema: previewSchema, Questions: []Asked{}}
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		a := Asked{ID: q.ID, Answer: IsMissing}

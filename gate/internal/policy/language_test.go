@@ -79,12 +79,12 @@ func TestPresets(t *testing.T) {
 	if p := parse(t, bare); len(p.Rules) != len(ids(p)) || p.Rules[0].ID != "spills" || p.Rules[0].Limit.Set {
 		t.Errorf("without rules of its own: %q", ids(p))
 	}
-	for _, name := range Presets() {
+	for _, name := range presetNames() {
 		if p := parse(t, strings.Replace(bare, "standard", name, 1)); len(p.Rules) == 0 {
 			t.Errorf("preset %s is empty", name)
 		}
 	}
-	if len(Presets()) == 0 {
+	if len(presetNames()) == 0 {
 		t.Error("there is no preset")
 	}
 }

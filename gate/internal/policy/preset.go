@@ -13,8 +13,8 @@ import (
 //go:embed presets/*.yaml
 var presets embed.FS
 
-// Presets are the names that extends: knows.
-func Presets() []string {
+// presetNames are the names that extends: knows.
+func presetNames() []string {
 	files, err := presets.ReadDir("presets")
 	if err != nil {
 		panic(err) // the folder is part of the program
@@ -32,8 +32,8 @@ func (c checker) extend(f *file) error {
 	for i, name := range f.Extends {
 		data, err := presets.ReadFile(path.Join("presets", name+".yaml"))
 		if err != nil || slices.Index(f.Extends, name) != i {
-			known := "known: " + strings.Join(Presets(), ", ")
-			return c.bad("extends", yamlfile.DidYouMean(name, Presets(), known), "extends: %q is not a preset, or is named twice", name)
+			known := "known: " + strings.Join(presetNames(), ", ")
+			return c.bad("extends", yamlfile.DidYouMean(name, presetNames(), known), "extends: %q is not a preset, or is named twice", name)
 		}
 		var p struct {
 			Rules []rule `yaml:"rules"`

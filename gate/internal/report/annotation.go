@@ -90,7 +90,7 @@ func writeLog(w io.Writer, v *verdict.Verdict, o Options) error {
 			left++
 			continue
 		}
-		out += Command(a)
+		out += commandOf(a)
 	}
 	if left > 0 {
 		out += fmt.Sprintf("and %s above that are not annotated\n", plural(left, "kernel"))
@@ -100,8 +100,8 @@ func writeLog(w io.Writer, v *verdict.Verdict, o Options) error {
 	return err
 }
 
-// Command is an annotation as a command of the log.
-func Command(a Annotation) string {
+// commandOf is an annotation as a command of the log.
+func commandOf(a Annotation) string {
 	at := ""
 	if a.File != "" {
 		at = "file=" + commandProperty.Replace(printable.Line(a.File)) + ","

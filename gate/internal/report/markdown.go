@@ -77,7 +77,7 @@ func worstFirst(kernels []verdict.KernelVerdict) []verdict.KernelVerdict {
 func Markdown(v *verdict.Verdict, most int) string {
 	head := fmt.Sprintf("### %s %s: %s\n\n", symbols[v.Status], v.Status, prose(Title(v)))
 	tail := basis(v) + reproduction(v)
-	table := Findings(v, most-len(head)-len(tail))
+	table := findingTable(v, most-len(head)-len(tail))
 	text := head + table + tail
 	for _, k := range v.Kernels {
 		if said := details("What the compiler says of "+html(k.Name), fencedWithin(k.Detail, mostDetail)); len(text)+len(said) <= most {
@@ -99,8 +99,8 @@ func bounded(text string, most int) string {
 	return strings.ToValidUTF8(text[:max(0, most-len(more))], "") + more
 }
 
-// Findings is the table of what does not pass, in at most so many bytes.
-func Findings(v *verdict.Verdict, most int) string {
+// findingTable is the table of what does not pass, in at most so many bytes.
+func findingTable(v *verdict.Verdict, most int) string {
 	rows := findingRows(v)
 	if len(rows) == 0 {
 		return ""

@@ -170,7 +170,7 @@ func TestWorstFirst(t *testing.T) {
 	open := kernel("open", verdict.Inconclusive, verdict.Finding{Rule: "latency", Severity: verdict.Red, Reason: "never timed"})
 	v := run(verdict.Fail, verdict.Counts{}, kernel("fine", verdict.Pass, passed("latency", "a")), open, slower("little", 0.02), slower("much", 0.5),
 		kernel("broken", verdict.Fail, verdict.Finding{Rule: "builds", Status: verdict.Fail, Severity: verdict.Red, Reason: "it does not compile"}))
-	text := Findings(v, 1<<16)
+	text := findingTable(v, 1<<16)
 	last := -1
 	for _, name := range []string{"`broken`", "`much`", "`little`", "`open`"} {
 		if at := strings.Index(text, name); at <= last {

@@ -26,10 +26,10 @@ type Bound struct {
 	For string // "4.3 GFLOP of f16"
 }
 
-// Share is the part of the bound below which a time is impossible. The rest is for
+// share is the part of the bound below which a time is impossible. The rest is for
 // what the bound does not know: plain multiprocessors that work beside the tensor
 // cores, and a few lines of the inputs that survive in the L2.
-const Share = 0.8
+const share = 0.8
 
 // Of is the least time of one call in a state of the caches, by what the record of
 // a time says of its card. Calls are those of one batch. The error says what is
@@ -72,7 +72,7 @@ func perNanosecond(c *evidence.Capacity, perCycle int) float64 {
 }
 
 // Impossible reports whether a time is below what the card can do.
-func (b Bound) Impossible(ns float64) bool { return ns < Share*b.NS }
+func (b Bound) Impossible(ns float64) bool { return ns < share*b.NS }
 
 // Percent is how close a time comes to the bound.
 func (b Bound) Percent(ns float64) evidence.Value {

@@ -23,8 +23,8 @@ const action = "kernelgate/gate@REF"
 
 var commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// Workflows are the templates by name, with the action at a commit.
-func Workflows(ref string) (map[string][]byte, error) {
+// templates are the templates by name, with the action at a commit.
+func templates(ref string) (map[string][]byte, error) {
 	if !commit.MatchString(ref) {
 		return nil, exit.Usagef("gate init --ref COMMIT, with all 40 digits", "%q is not the id of a commit: a tag or a branch can come to mean something else", ref)
 	}
@@ -51,7 +51,7 @@ func rendered(as string) (map[string][]byte, error) {
 // Write puts the workflows into a repository. A file that is there is left as it
 // is.
 func Write(root, ref string) (written, kept []string, err error) {
-	files, err := Workflows(ref)
+	files, err := templates(ref)
 	if err != nil {
 		return nil, nil, err
 	}

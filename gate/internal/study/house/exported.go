@@ -13,7 +13,7 @@ import (
 
 // called are methods that others call through an interface, without a word of
 // it in the text: errors, printing, encoding.
-var called = []string{"Error", "Unwrap", "Is", "As", "String", "Write", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "MarshalYAML", "UnmarshalYAML"}
+var called = []string{"Error", "Unwrap", "Is", "As", "String", "Write", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "MarshalYAML", "UnmarshalYAML", "ExitCode", "Hint"}
 
 // writeExported writes how many constants, variables, types, functions and
 // methods are exported, and which of them no other package uses. Fields are
