@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -25,7 +26,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		HideHelpCommand:           true,
 		Flags:                     []cli.Flag{cli.HelpFlag}, // the library adds it only where no command is called help
 		CustomAppHelpTemplate:     appHelp,
-		Description:               section("ENVIRONMENT", variables) + "\n\n" + section("EXIT STATUS", statuses),
+		Description:               section("ENVIRONMENT", variables) + "\n\n" + section("EXIT STATUS", exit.Table),
 		DisableSliceFlagSeparator: true, // names hold commas: gemm<128,64>
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Action:                    rootAction,
@@ -90,10 +91,15 @@ func subcommandAction(commands []*cli.Command, bare cli.ActionFunc) cli.ActionFu
 	}
 }
 
+// oneDash finds the long names of flags, which the library writes with one dash.
+var oneDash = regexp.MustCompile(`(^|[ (])-([a-z][a-z-]+)`)
+
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	msg := strings.TrimPrefix(err.Error(), "flag provided but not defined: ")
-	if msg == err.Error() {
-		return exit.Usagef("", "%s", msg)
+	text := strings.TrimSuffix(oneDash.ReplaceAllString(err.Error(), "$1--$2"), ": parse error")
+	help := "gate help" + strings.TrimPrefix(c.Command.HelpName, "gate") + " lists the flags"
+	msg, unknown := strings.CutPrefix(text, "flag provided but not defined: ")
+	if !unknown {
+		return exit.Usagef(help, "%s", msg)
 	}
 	var names []string
 	for _, f := range c.Command.Flags {
@@ -103,11 +109,10 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 			}
 		}
 	}
-	hint := "see gate help"
 	if near := yamlfile.Nearest("--"+strings.TrimLeft(msg, "-"), names); near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
+		help = fmt.Sprintf("did you mean %s?", near)
 	}
-	return exit.Usagef(hint, "unknown flag %s", msg)
+	return exit.Usagef(help, "unknown flag %s", msg)
 }
 
 // exitCode prints an error with its hint and maps it to an exit status.

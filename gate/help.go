@@ -15,18 +15,9 @@ import (
 var variables = [][2]string{
 	{"GATE_CACHE", "the folder of builds and of this user's evidence (default: $XDG_CACHE_HOME/gate, then ~/.cache/gate)"},
 	{"CUDA_HOME", "the CUDA toolkit to build with, unless --nvcc names a compiler"},
+	{"GATE_CONFINE", "\"off\" runs the compiler, the harness and ncu unconfined, and the verdict says so"},
 	{"GATE_NVML", "\"off\" asks nvidia-smi alone for the state of GPUs, and not NVML"},
 	{"NO_COLOR", "any value that is not empty switches colour off, unless --color is given"},
-}
-
-// statuses are gate's exit statuses.
-var statuses = [][2]string{
-	{"0", "pass"},
-	{"1", "a policy is broken"},
-	{"2", "usage, or a file of the user's is invalid"},
-	{"3", "a tool failed"},
-	{"4", "inconclusive: evidence is missing or too weak to decide"},
-	{"130, 143, 129, 141", "ended by INT, TERM, HUP, PIPE"},
 }
 
 const appHelp = `{{template "helpNameTemplate" .}}
@@ -138,7 +129,7 @@ func writeManual(app *cli.App) error {
 	for _, s := range []struct {
 		title string
 		list  [][2]string
-	}{{"ENVIRONMENT", variables}, {"EXIT STATUS", statuses}} {
+	}{{"ENVIRONMENT", variables}, {"EXIT STATUS", exit.Table}} {
 		fmt.Fprintf(&b, ".SH %s\n", s.title)
 		for _, x := range s.list {
 			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(x[0]), roff(x[1]))

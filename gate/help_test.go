@@ -3,10 +3,17 @@ package main
 import (
 	"bytes"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 // everyWord visits the words of the table that a user can type.
@@ -40,7 +47,7 @@ func TestManualHasEverything(t *testing.T) {
 			t.Errorf("the manual has no %s of gate%s", word, command)
 		}
 	})
-	for _, list := range [][][2]string{variables, statuses} {
+	for _, list := range [][][2]string{variables, exit.Table} {
 		for _, x := range list {
 			if !strings.Contains(page.String(), roff(x[0])) {
 				t.Errorf("the manual does not name %s", x[0])
@@ -51,6 +58,52 @@ func TestManualHasEverything(t *testing.T) {
 		if strings.HasPrefix(line, "'") || strings.HasPrefix(line, ".") && !strings.Contains(".TH .SH .SS .TP .PP .B .I", strings.Fields(line)[0]) {
 			t.Errorf("%q", line)
 		}
+	}
+}
+
+var ownVariable = regexp.MustCompile(`"(GATE_[A-Z]+)"`)
+
+// TestHelpNamesEveryVariable: what gate reads of the environment under a name of
+// its own, but for the mark that it gives its children.
+func TestHelpNamesEveryVariable(t *testing.T) {
+	known := map[string]bool{"GATE_RUN": true}
+	for _, v := range variables {
+		known[v[0]] = true
+	}
+	found := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range ownVariable.FindAllStringSubmatch(string(text), -1) {
+			if found++; !known[m[1]] {
+				t.Errorf("%s reads %s, which gate help does not name", path, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 4 {
+		t.Errorf("%d variables were found: %v", found, err)
+	}
+}
+
+// TestExitCodesAreDocumented: each status has its row.
+func TestExitCodesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("docs/exit-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(string(page), -1)
+	var documented, known []string
+	for _, r := range rows {
+		documented = append(documented, strings.Split(r[1], ", ")...)
+	}
+	for _, s := range exit.Table {
+		known = append(known, strings.Split(s[0], ", ")...)
+	}
+	if !slices.Equal(documented, known) {
+		t.Errorf("documented are %q, and gate ends with %q", documented, known)
 	}
 }
 

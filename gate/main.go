@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/kernelgate/gate/gate/internal/command"
@@ -28,7 +29,12 @@ func gate() int {
 	command.Waiting = func(process string) {
 		fmt.Fprintf(os.Stderr, "gate: waiting for %s, which was killed and has not ended\n", process)
 	}
-	return run(ctx, os.Args, stream{os.Stdout, end}, stream{os.Stderr, end})
+	stdout, stderr := stream{os.Stdout, end, new(atomic.Pointer[error])}, stream{os.Stderr, end, nil}
+	code := run(ctx, os.Args, stdout, stderr)
+	if lost := stdout.lost.Load(); code == exit.Pass && lost != nil { // a page of help does not say so
+		return exitCode(*lost, stderr)
+	}
+	return code
 }
 
 // endBySignal lets the first signal end the context, with the signal as the
@@ -52,16 +58,20 @@ func endBySignal(end context.CancelCauseFunc) {
 }
 
 // A stream is standard output or standard error. It ends the context when
-// nobody reads it any more.
+// nobody reads it any more, and keeps why it could not be written.
 type stream struct {
 	file *os.File
 	end  context.CancelCauseFunc
+	lost *atomic.Pointer[error] // nil where nobody asks
 }
 
 func (s stream) Write(p []byte) (int, error) {
 	n, err := s.file.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
 		s.end(exit.Quiet(exit.Unread))
+	}
+	if err != nil && s.lost != nil {
+		s.lost.Store(&err)
 	}
 	return n, err
 }

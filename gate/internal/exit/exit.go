@@ -19,6 +19,16 @@ const (
 	Unread       = 141 // who reads the output went away
 )
 
+// Table says what each status means.
+var Table = [][2]string{
+	{"0", "pass"},
+	{"1", "a policy is broken"},
+	{"2", "usage, or a file of the user's is invalid"},
+	{"3", "a tool failed"},
+	{"4", "inconclusive: evidence is missing or too weak to decide"},
+	{"130, 143, 129, 141", "ended by INT, TERM, HUP, PIPE"},
+}
+
 // An Error says what is wrong, with which status gate ends, and what was
 // probably meant.
 type Error struct {

@@ -124,22 +124,22 @@ func findingTable(v *verdict.Verdict, most int) string {
 func findingRows(v *verdict.Verdict) []string {
 	t := &text{}
 	var rows []string
-	groups := map[string]verdict.KernelVerdict{}
+	type name struct{ kernel, arch string }
+	named := map[name]verdict.KernelVerdict{}
 	for _, k := range v.Kernels {
-		groups[k.Name+"\x00"+k.Arch] = k
+		named[name{k.Name, k.Arch}] = k
 	}
 	for _, b := range t.blocks(worstFirst(v.Kernels)) {
 		if b.text == "" {
 			continue
 		}
-		k := groups[b.names[0]+"\x00"+b.arch]
-		named := kernelCell(b)
+		k, cell := named[name{b.names[0], b.arch}], kernelCell(b)
 		for _, g := range grouped(order(k.Findings)) {
 			if quiet(g.first) {
 				continue
 			}
-			rows = append(rows, findingRow(named, g))
-			named = "" // once is enough
+			rows = append(rows, findingRow(cell, g))
+			cell = "" // once is enough
 		}
 	}
 	return rows
