@@ -170,7 +170,7 @@ func showBaseline(c *cli.Context) error {
 		return err
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(found[0]), func(f store.Found) bool { return f.Refused == nil })); n > 0 {
-		return &exit.Error{Status: exit.Inconclusive, Err: fmt.Errorf("%d of %d records are refused: they are no evidence", n, len(found[0]))}
+		return &exit.Error{Status: exit.Inconclusive, Err: fmt.Errorf("%d of %d records are refused: they are not evidence", n, len(found[0]))}
 	}
 	return nil
 }

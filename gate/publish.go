@@ -54,7 +54,7 @@ func reach(c *cli.Context, dry io.Writer) (*github.Client, *github.Matter, *even
 		return nil, nil, nil, err
 	}
 	if e == nil {
-		return nil, nil, nil, exit.Usagef("gate report shows a verdict anywhere", "there is no event: this is no workflow of GitHub's")
+		return nil, nil, nil, exit.Usagef("gate report shows a verdict anywhere", "there is no event: gate does not run in a workflow of GitHub's")
 	}
 	client, err := github.New(github.Options{API: environment("GITHUB_API_URL"), Token: environment("GITHUB_TOKEN"), DryRun: dry}, e.Repository.FullName)
 	if err != nil {

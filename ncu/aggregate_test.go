@@ -96,7 +96,7 @@ func TestOtherChip(t *testing.T) {
 	}
 }
 
-// A time in a unit that nobody knows is no time in ns.
+// A time in a unit that nobody knows is not a time in ns.
 func TestUnknownTimeUnit(t *testing.T) {
 	l := recorded(t, [5]string{"1", "1", "1", "1", "1"})[0]
 	l.values.(*rawRow).table.units[11] = baseUnit("fortnight")

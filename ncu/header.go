@@ -135,7 +135,7 @@ func (h *header) identify(l *Launch, fields []string) error {
 		return failed(colGrid, err)
 	}
 	if l.CC = get(colCC); l.CC != "" && !validCC(l.CC) {
-		return failed(colCC, fmt.Errorf("%q is no compute capability", l.CC))
+		return failed(colCC, fmt.Errorf("%q is not a compute capability", l.CC))
 	}
 	name := h.kernel(get(colKernel))
 	if name.printed == "" {
@@ -172,7 +172,7 @@ func cellInt(dst *int, s string) error {
 	}
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
-		return fmt.Errorf("%q is no number below 2^31", s)
+		return fmt.Errorf("%q is not a number below 2^31", s)
 	}
 	*dst = int(n)
 	return nil
@@ -189,12 +189,12 @@ func cellDim(dst *[3]int, s string) error {
 		number, rest, _ = strings.Cut(rest, end)
 		n, err := strconv.ParseUint(number, 10, 31)
 		if !ok || err != nil {
-			return fmt.Errorf("%q is no size of three numbers", s)
+			return fmt.Errorf("%q is not a size of three numbers", s)
 		}
 		dst[i] = int(n)
 	}
 	if rest != "" || s[len(s)-1] != ')' {
-		return fmt.Errorf("%q is no size of three numbers", s)
+		return fmt.Errorf("%q is not a size of three numbers", s)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ var (
 	lfsHead    = []byte("version https://git-lfs")
 )
 
-// decode peels gzip and UTF-16 off r and refuses what is no text at all.
+// decode peels gzip and UTF-16 off r and refuses what is not text at all.
 func decode(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 4096)
 	head, err := b.Peek(len(lfsHead))

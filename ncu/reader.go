@@ -13,7 +13,7 @@ const (
 	maxMessage      = 4096
 	maxToolLines    = 16
 	maxContinuation = 256 // lines of one quoted field
-	tornSeparators  = 6   // of quoted fields in a line that is no row
+	tornSeparators  = 6   // of quoted fields in a line that is not a row
 )
 
 // A Reader reads launches one by one. Its memory does not grow with the file.
@@ -49,7 +49,7 @@ func NewReader(r io.Reader, name string) *Reader {
 
 // Read reads a whole file and parses every cell, so that no lookup in the
 // report fails later. The report is never nil. Beside an error it holds what was
-// read before, which says what went wrong and is no measurement.
+// read before, which says what went wrong and is not a measurement.
 func Read(r io.Reader, name string) (*Report, error) {
 	rd := NewReader(r, name)
 	rep := &Report{}
@@ -340,7 +340,7 @@ func (r *Reader) insetRow(b []byte) bool {
 	return long && !bytes.HasPrefix(t.prefix, b)
 }
 
-// foreignTable recognises what ncu and others print that is no table of
+// foreignTable recognises what ncu and others print that is not a table of
 // launches.
 func foreignTable(b []byte) error {
 	has := func(column string) bool { return bytes.Contains(b, []byte(column)) }

@@ -244,7 +244,7 @@ func TestRefused(t *testing.T) {
 		"raw ambiguous":     {text(rawHead, rawUnit, strings.Replace(rawLine, "1.50", "1.500", 1)), "could be a decimal fraction", "LC_ALL=C", 3, false},
 		"grid":              {text(longHead, strings.Replace(launch0, "(4, 2, 1)", "(4, 2)", 1)+metric), "no size of three numbers", "", 2, false},
 		"negative grid":     {text(longHead, strings.Replace(launch0, "(4, 2, 1)", "(-4, 2, 1)", 1)+metric), "no size of three numbers", "", 2, false},
-		"id":                {text(longHead, strings.Replace(launch0, `"0"`, `"0x"`, 1)+metric), `"0x" is no number`, "", 2, false},
+		"id":                {text(longHead, strings.Replace(launch0, `"0"`, `"0x"`, 1)+metric), `"0x" is not a number`, "", 2, false},
 		"cc":                {text(longHead, strings.Replace(launch0, "9.0", "9", 1)+metric), "no compute capability", "", 2, false},
 		"no kernel name":    {text(longHead, strings.Replace(launch0, "k(int)", "", 1)+metric), `"Kernel Name" is empty`, "", 2, false},
 		"column twice":      {text(strings.Replace(longHead, `"Stream"`, `"Context"`, 1)), "occurs twice in the header", "", 1, false},

@@ -56,7 +56,7 @@ func baseUnit(printed string) unit {
 	return unit{base + "/" + den, exp + power}
 }
 
-// printedUnit refuses what is no unit. A number in its place says that columns
+// printedUnit refuses what is not a unit. A number in its place says that columns
 // were exchanged.
 func printedUnit(printed string) (unit, error) {
 	if numberLike(printed) {

@@ -80,7 +80,7 @@ var (
 	strangeNumber = []string{"-1", "+1", "NaN", "inf", "1e3", "0x10", "1,024", "1.5", "1 024", "99999999999999999999", "１", "", "4 5", "- 4", "1_000"}
 )
 
-// editNumber puts what is no number in the place of one.
+// editNumber puts what is not a number in the place of one.
 func editNumber(rng *rand.Rand, s string) string {
 	at := number.FindAllStringIndex(s, -1)
 	if len(at) == 0 {

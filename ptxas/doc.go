@@ -24,7 +24,7 @@
 //   - Names carry hashes of paths and contents, clone numbers and library
 //     versions that change without any change of code; [Key] removes them.
 //   - A stack frame is not a spill. Spills to shared memory can be printed as a
-//     negative number, which is no figure.
+//     negative number, which is not a figure.
 //   - Compile time changes in every run and is not kept.
 //   - The text arrives inside build logs: the records are found behind time
 //     stamps, job prefixes and program output. Output of several compilers

@@ -194,7 +194,7 @@ func (e *Entry) addUnknown(field []byte) string {
 	words, _, _ := bytes.Cut(field, []byte(" (target: ")) // which a last line can be cut in
 	for _, c := range words {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && bytes.IndexByte([]byte(" _+-[]()"), c) < 0 || len(words) > most {
-			return "text that is no field"
+			return "text that is not a field"
 		}
 	}
 	e.Unknown = append(e.Unknown, string(field))

@@ -256,7 +256,7 @@ func archList(s string) bool {
 	return true
 }
 
-// leadingInt reads up to six decimal digits; more is no length of a name.
+// leadingInt reads up to six decimal digits; more is not the length of a name.
 func leadingInt(s string) (n, digits int) {
 	for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
 		if digits == 6 {

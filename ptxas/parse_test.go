@@ -96,7 +96,7 @@ func TestUsedFields(t *testing.T) {
 }
 
 // TestNegativeSpills: ptxas prints them for kernels that spill to shared memory.
-// They are no reason to refuse the log, and no figure either.
+// They are neither a reason to refuse the log nor a figure.
 func TestNegativeSpills(t *testing.T) {
 	const frame = "    12624 bytes stack frame, -56 bytes spill stores, 60 bytes spill loads\n"
 	const used = "ptxas info    : Used 64 registers, used 0 barriers, 12624 bytes cumulative stack size, 7168 bytes smem\n"
@@ -158,8 +158,8 @@ func TestRefused(t *testing.T) {
 		{"blank in a name", "ptxas info    : Function properties for _Z1kPf ptxas\n", "a mangled name holds a blank"},
 		{"figure in two parts", entryLine + propsLine + "    1 024 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n", "unreadable stack and spill figures"},
 		{"quote of the arch lost", "ptxas info    : Compiling entry function 'k' for sm_90'\n", "unreadable entry function"},
-		{"no field", entryLine + "ptxas info    : Used 4 registers, 0 bytes smem of 'k'\n", "text that is no field"},
-		{"long field", entryLine + "ptxas info    : Used 4 registers, 0 in this version and discontinued in a later one\n", "text that is no field"},
+		{"no field", entryLine + "ptxas info    : Used 4 registers, 0 bytes smem of 'k'\n", "text that is not a field"},
+		{"long field", entryLine + "ptxas info    : Used 4 registers, 0 in this version and discontinued in a later one\n", "text that is not a field"},
 		{"torn entry", "ptxas inftry function 'k' for 'sm_90'\n", "an entry function has lost its beginning"},
 		{"utf-16", "\xff\xfep\x00t\x00\n", "text is UTF-16"},
 		{"long line", strings.Repeat("x", maxLine+1), "line is longer than"},

@@ -45,7 +45,7 @@ func checkObject(data []byte) string {
 
 const archiveHeader = 60
 
-// checkArchive says why a file is no archive of such objects.
+// checkArchive says why a file is not an archive of such objects.
 func checkArchive(data []byte) string {
 	rest, ok := bytes.CutPrefix(data, []byte("!<arch>\n"))
 	if !ok {

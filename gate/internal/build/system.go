@@ -125,7 +125,7 @@ func (h *hasher) looks(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err := identity.ReadSource(data, path); err == nil { // what is no C++ looks for nothing
+	if s, err := identity.ReadSource(data, path); err == nil { // what is not C++ looks for nothing
 		names = s.Looks
 	}
 	h.mu.Lock()

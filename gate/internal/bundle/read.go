@@ -62,7 +62,7 @@ func (m *Manifest) valid() error {
 	case len(m.Kernels) > mostKernels:
 		return fmt.Errorf("it names more than %d kernels", mostKernels)
 	case len(m.Why) > mostName || !clean(m.Why):
-		return errors.New("why nothing was measured is no line of text")
+		return errors.New("the reason why nothing was measured is not one line of text")
 	}
 	if err := m.gone(); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (m *Manifest) gone() error {
 	return nil
 }
 
-// declares wants what a kernel says of the base to be what a kernel.yaml can say.
+// declares requires that what a kernel says of the base is what a kernel.yaml can say.
 func (k *Kernel) declares() error {
 	if w := k.Was; w != nil && (w.Kernel == "" && w.Arch == "" || w.Kernel != "" && !line(w.Kernel) || w.Arch != "" && !arch.MatchString(w.Arch)) {
 		return errors.New("what it was cannot be a kernel")

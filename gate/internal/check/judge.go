@@ -83,7 +83,7 @@ func openTrusted(ctx context.Context, o Options, bundles []*bundle.Bundle, refus
 	p, err := project.Open(ctx, o.Options)
 	status, _ := exit.Of(err)
 	if unknown := err != nil && status == exit.Usage; refused == "" && (unknown || err == nil && p.Base.Commit != o.Base) {
-		refused = fmt.Sprintf("the bundle was measured against %.12s, which is no commit of this branch", o.Base)
+		refused = fmt.Sprintf("the bundle was measured against %.12s, which is not a commit of this branch", o.Base)
 		o.Base = "HEAD"
 		p, err = project.Open(ctx, o.Options)
 	}
@@ -196,7 +196,7 @@ func (r *run) take(ctx context.Context, subjects []*plan.Subject, bundles []*bun
 // unseal is the record that bundles hold under a key, nil where none does.
 func unseal(audit store.Audit, bundles []*bundle.Bundle, k evidence.Key) (*evidence.Record, error) {
 	if k.Tier == evidence.Sessions || k.Tier == evidence.Calibration {
-		return nil, nil // histories of a machine are no change's to tell
+		return nil, nil // a change does not tell the history of a machine
 	}
 	for _, b := range bundles {
 		e, ok := b.Entry(k)

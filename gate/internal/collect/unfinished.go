@@ -17,7 +17,7 @@ func (c *Bench) together(p compare.Plan, states []evidence.CacheState) evidence.
 	return evidence.Open{Plan: fmt.Sprintf("rounds of %d + %d, looks after %v pairs, alpha %g, beta %g%s", p.PerArm, p.PerArm, p.Looks, p.Alpha, p.Beta, c.again()), States: states}
 }
 
-// again tells apart what is measured because somebody wants it anew: it goes on
+// again tells apart what is measured because somebody asks for it again: it goes on
 // with nothing that was there before he asked.
 func (c *Bench) again() string {
 	if c.force {

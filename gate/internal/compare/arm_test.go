@@ -72,7 +72,7 @@ func TestReferences(t *testing.T) {
 		verdict       Decision
 	}{
 		{"well below half", -0.6, 0.5, Pass},
-		{"twenty times faster is no collapse", -0.95, 0.5, Pass},
+		{"twenty times faster is not a collapse", -0.95, 0.5, Pass},
 		{"above half", -0.45, 0.5, Regressed},
 		{"at half", -0.5, 0.5, Inconclusive},
 		{"may be 20 % slower", 0.1, 1.2, Pass},

@@ -66,7 +66,7 @@ func TestDriverLetsResolvedKernelsLeave(t *testing.T) {
 			t.Errorf("%d: %s (%v), want %s", i, o.Decision, o.Reason, w)
 		}
 		if !slices.Contains(SequentialPlan().Looks, o.Pairs) {
-			t.Errorf("%d left after %d pairs, which is no look", i, o.Pairs)
+			t.Errorf("%d left after %d pairs, which is not a look", i, o.Pairs)
 		}
 	}
 	if pairs[same] >= pairs[between] || pairs[slow] >= pairs[between] || len(steps)*perArm != pairs[between] {

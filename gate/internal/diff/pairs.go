@@ -101,7 +101,7 @@ func onceEach(all []store.Found) error {
 }
 
 // Incomplete is the error of a comparison that compared nothing, or that met
-// records which are no evidence; nil otherwise.
+// records which are not evidence; nil otherwise.
 func (p Pairs) Incomplete() error {
 	switch {
 	case len(p.Refused) > 0:

@@ -19,7 +19,7 @@ const (
 
 // Answers remembers what was found out about files, as long as they are the
 // same files with the same size and times. It only saves time: whatever is odd in it is
-// asked again, and a file that cannot be written is no error.
+// asked again, and a file that cannot be written is not an error.
 type Answers struct {
 	path string
 

@@ -252,7 +252,7 @@ func (s *stage) collect(edit string, repository int, more ...string) (sha string
 	return sha
 }
 
-// ends wants the last run of a workflow to have ended so, and its check, where
+// ends requires that the last run of a workflow ended so, and its check, where
 // it wrote one.
 func (s *stage) ends(what string, status int, conclusion, sha string) node {
 	s.Helper()
@@ -277,7 +277,7 @@ func (s *stage) told(command string) []said {
 	return slices.DeleteFunc(slices.Clone(s.said), func(c said) bool { return c.Command != command })
 }
 
-// summary wants the last run to have left a summary that says something.
+// summary requires that the last run left a summary that says something.
 func (s *stage) summary(want string) {
 	s.Helper()
 	if !slices.ContainsFunc(s.told("summary"), func(c said) bool { return strings.Contains(c.Content, want) }) {

@@ -46,7 +46,7 @@ func New(o Options, repository string) (*Client, error) {
 		base, err = url.Parse("https://api.github.com/")
 	}
 	if err != nil || base.Host == "" || base.Scheme != "https" && base.Hostname() != "127.0.0.1" {
-		return nil, exit.Usagef("", "GITHUB_API_URL is no address of an API: %q", o.API)
+		return nil, exit.Usagef("", "GITHUB_API_URL is not the address of an API: %q", o.API)
 	}
 	var t http.RoundTripper = &retrying{next: orDefault(o.transport), wait: o.wait.orSleep()}
 	if o.DryRun != nil {

@@ -36,7 +36,7 @@ const mostFiles = 3000
 func (c *Client) Matter(ctx context.Context, e *event.Event, workflow string) (*Matter, error) {
 	switch {
 	case e == nil:
-		return nil, errors.New("there is no event: this is no workflow")
+		return nil, errors.New("there is no event: gate does not run in a workflow")
 	case e.PullRequest != nil:
 		return &Matter{Head: e.PullRequest.Head.SHA, Pull: e.PullRequest.Number}, nil
 	case e.MergeGroup != nil:
@@ -138,7 +138,7 @@ const (
 )
 
 // Texts are files of the head by their names, which a bundle gives. One that is
-// not there, is no file or is too large is left out, and so is a name that could
+// not there, is not a file or is too large is left out, and so is a name that could
 // lead to another address.
 func (c *Client) Texts(ctx context.Context, m *Matter, names []string) (map[string]string, error) {
 	out := map[string]string{}

@@ -254,7 +254,7 @@ var uuidForm = regexp.MustCompile(`^(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]{7,99}$`)
 // a file name once slashes are replaced.
 func checkUUID(s string) error {
 	if !uuidForm.MatchString(s) {
-		return fmt.Errorf("%s is no GPU UUID", printable.Quote(s, 60))
+		return fmt.Errorf("%s is not the UUID of a GPU", printable.Quote(s, 60))
 	}
 	return nil
 }

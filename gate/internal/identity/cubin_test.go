@@ -39,7 +39,7 @@ func TestReadCubin(t *testing.T) {
 	relocatable := readCubin(t, readRecorded(t, "relocatable").cubin)
 	at := slices.IndexFunc(relocatable.Functions, func(f Function) bool { return f.Name == "_Z5twicef" })
 	if at < 0 || relocatable.Functions[at].Entry || !relocatable.Relocatable {
-		t.Errorf("_Z5twicef is no device function among %+v", relocatable.Functions)
+		t.Errorf("_Z5twicef is not a device function among %+v", relocatable.Functions)
 	}
 }
 

@@ -25,7 +25,7 @@ type lexer struct {
 	line      int // of pos, as the line markers count
 	lineStart bool
 	directive bool
-	lenient   bool // an open quote is no error, as in text that the preprocessor skips
+	lenient   bool // an open quote is not an error, as in text that the preprocessor skips
 	err       error
 }
 

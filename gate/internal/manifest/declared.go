@@ -92,7 +92,7 @@ func (k *Kernel) declare(f kernelFile, bad func(key, hint, format string, args .
 }
 
 // A Declaration is what one kernel.yaml says of the base's kernels. Gone is why
-// the kernel itself is no more, "" for one that is.
+// the kernel itself is gone, "" for one that is there.
 type Declaration struct {
 	Was     Predecessor
 	Retired []Retirement

@@ -216,14 +216,14 @@ func TestNoNameStandsTwice(t *testing.T) {
 		for _, o := range table.options {
 			for _, n := range o.names {
 				if seen[n] || !strings.HasPrefix(n, "-") {
-					t.Errorf("%s: %q stands twice, or is no name", table.program, n)
+					t.Errorf("%s: %q stands twice, or is not a name", table.program, n)
 				}
 				seen[n] = true
 			}
 		}
 		for _, n := range strings.Fields(table.joined) {
 			if o := table.named(n); len(n) != 2 || o == nil || o.refused == "" {
-				t.Errorf("%s: %q is no refused option of one letter", table.program, n)
+				t.Errorf("%s: %q is not a refused option of one letter", table.program, n)
 			}
 		}
 	}

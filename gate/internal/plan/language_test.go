@@ -116,7 +116,7 @@ func TestTiersThatAreAskedFor(t *testing.T) {
 		}
 		for _, q := range p.Questions {
 			if len(p.lacks(&q, &evidence.Ledger{})) > 0 && len(c.tiers) == 1 {
-				t.Errorf("%s wants a GPU", q)
+				t.Errorf("%s needs a GPU", q)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type exhibit struct {
 	Place    string           `json:"place"`
 	Name     string           `json:"name,omitempty"`
 	Recorded string           `json:"recorded,omitempty"`
-	Audit    string           `json:"audit"` // "consistent", or why it is no evidence
+	Audit    string           `json:"audit"` // "consistent", or why it is not evidence
 	AgeDays  *int             `json:"age_days,omitempty"`
 	Record   *evidence.Record `json:"record,omitempty"`
 }

@@ -257,7 +257,7 @@ func TestRepositoryFitsItsSchemas(t *testing.T) {
 		first, _, _ := strings.Cut(string(data), "\n")
 		link, ok := strings.CutPrefix(first, "# yaml-language-server: $schema=")
 		if _, err := os.Stat(filepath.Join(filepath.Dir(path), link)); !ok || err != nil || filepath.Base(link) != name+".json" {
-			t.Errorf("%s begins with %q, which is no line that leads an editor to %s.json", path, first, name)
+			t.Errorf("%s begins with %q, which is not a line that leads an editor to %s.json", path, first, name)
 		}
 		if err := compile(t, name).Validate(fromYAML(t, string(data))); err != nil {
 			t.Errorf("%s: %v", path, err)

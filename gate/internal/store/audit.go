@@ -124,7 +124,7 @@ func named(r *evidence.Record) error {
 	for _, raw := range r.Raw {
 		m := rawName.FindStringSubmatch(raw.Name)
 		if m == nil || m[1] != string(r.Tier) {
-			return fmt.Errorf("%q is no name of a raw input of its tier", raw.Name)
+			return fmt.Errorf("%q is not the name of a raw input of its tier", raw.Name)
 		}
 		if len(raw.SHA256) != 64 || raw.SHA256[:8] != m[2] {
 			return fmt.Errorf("the raw input %s is not called by its digest %s", raw.Name, raw.SHA256)

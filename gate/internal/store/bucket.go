@@ -101,7 +101,7 @@ func rawKey(rel string, raw evidence.Raw) string {
 }
 
 // Fetch brings into the copy of an object store what others wrote meanwhile. A
-// record that is refused is named, and is no evidence. A folder needs no copy.
+// record that is refused is named, and is not evidence. A folder needs no copy.
 func (s *Store) Fetch(ctx context.Context) (notes []string, err error) {
 	if s.bucket == nil {
 		return nil, nil

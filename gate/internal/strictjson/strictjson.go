@@ -1,5 +1,5 @@
 // Package strictjson reads JSON that others wrote. What the standard decoder
-// lets pass in silence is an error: unknown fields, a key that stands twice,
+// accepts without a word is an error: unknown fields, a key that stands twice,
 // text that is not UTF-8, and whatever follows the value.
 package strictjson
 

@@ -212,7 +212,7 @@ func (w *walker) check(n *yaml.Node, t reflect.Type, path string) error {
 }
 
 // scalar refuses numbers that are not finite, and those that the decoder would
-// cut to a whole one in silence.
+// cut to a whole one without a word.
 func (w *walker) scalar(n *yaml.Node, kind reflect.Kind) error {
 	if n.Tag != "!!float" {
 		return nil

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{4} << 30;  // of a case that is computed
 
-// What a destructor of the op prints or does is no part of the answer.
+// What a destructor of the op prints or does is not part of the answer.
 [[noreturn]] void end(const std::string& line) {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
