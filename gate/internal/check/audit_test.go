@@ -249,7 +249,7 @@ var (
 		{"one batch shorter", "is not the one in its raw input", latency, func(r *evidence.Record, _ map[string]string) { r.Samples[5].BatchesNS[0] *= 0.5 }},
 		{"figures a tenth as long", "its latency.", latency, func(r *evidence.Record, _ map[string]string) {
 			for name, v := range r.Metrics {
-				r.Metrics[name] = evidence.Of(v.Number/10, v.Unit)
+				r.Metrics[name] = evidence.Of(v.Number/10, v.Unit())
 			}
 		}},
 		{"a sample left out", "samples", latency, func(r *evidence.Record, _ map[string]string) { r.Samples = r.Samples[1:] }},

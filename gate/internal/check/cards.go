@@ -52,7 +52,7 @@ func (r *run) deal(most int) []load {
 // needs the card that it was begun on: that of the first place.
 func (r *run) continues(kernel string) bool {
 	return slices.ContainsFunc(r.asked.Questions, func(q plan.Question) bool {
-		return q.Kernel == kernel && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return r.ledger.Find(n).Earlier != nil })
+		return q.Subject.Name == kernel && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool { return r.ledger.Find(n).Earlier != nil })
 	})
 }
 

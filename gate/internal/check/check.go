@@ -301,7 +301,7 @@ func (r *run) measure(ctx context.Context) error {
 // machine can go on with them.
 func (r *run) reopen(undecided []evidence.Key, bench *collect.Bench) {
 	for _, k := range undecided {
-		e := r.ledger.Find(&evidence.Need{Key: &k})
+		e := r.ledger.Find(evidence.NeedOf(k))
 		if e.Source == evidence.Reused && e.Measured() && bench.Continues(e.Record, r.asked.States()) {
 			r.ledger.Reopen(k)
 		}

@@ -80,12 +80,12 @@ func (r *run) remedy() string {
 	all := map[string]bool{}
 	for i := range r.asked.Questions {
 		q := &r.asked.Questions[i]
-		all[q.Kernel] = true
+		all[q.Subject.Name] = true
 		open := q.Kind != plan.Settled && q.Stopped == "" && slices.ContainsFunc(q.Needs, func(n *evidence.Need) bool {
 			return n.Asked() && n.Tier != evidence.Static && n.Never == "" && r.ledger.Find(n).Record == nil
 		})
-		if open && !slices.Contains(names, q.Kernel) {
-			names = append(names, quote(q.Kernel))
+		if open && !slices.Contains(names, q.Subject.Name) {
+			names = append(names, quote(q.Subject.Name))
 		}
 	}
 	if len(names) == 0 {

@@ -121,5 +121,5 @@ func moment(v evidence.Value) string {
 	if !v.Known() {
 		return "missing"
 	}
-	return metric.Show(v.Number, v.Unit)
+	return metric.Show(v.Number, v.Unit())
 }

@@ -161,9 +161,9 @@ func sameFigures(got, want evidence.Metrics) error {
 
 func word(v evidence.Value) string {
 	if !v.Known() {
-		return "missing (" + v.Missing + ")"
+		return "missing (" + v.Missing() + ")"
 	}
-	return strings.TrimSpace(fmt.Sprint(v.Number, " ", v.Unit))
+	return strings.TrimSpace(fmt.Sprint(v.Number, " ", v.Unit()))
 }
 
 // A recording is what the lines of one kernel say, process after process.

@@ -270,7 +270,7 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 		var pairs []pair
 		for _, t := range s.Tasks {
 			p := c.pairOf(t)
-			p.Earlier = l.Find(&evidence.Need{Key: &t.Key}).Earlier
+			p.Earlier = l.Find(evidence.NeedOf(t.Key)).Earlier
 			pairs = append(pairs, p)
 		}
 		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, s.States, c.budget, s.Plan))

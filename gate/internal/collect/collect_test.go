@@ -193,10 +193,10 @@ func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
 	if r == nil || r.Failure != nil || len(r.Samples) != singleProcesses || len(*kept) != 1 || probes(c) != 1 {
 		t.Fatalf("the good one: %+v, %d kept, %d probes", r, len(*kept), probes(c))
 	}
-	if v := r.Metrics.Get("latency.typical"); !v.Known() || v.Number != 99 || v.Unit != "ns" {
+	if v := r.Metrics.Get("latency.typical"); !v.Known() || v.Number != 99 || v.Unit() != "ns" {
 		t.Errorf("typical %+v", v)
 	}
-	if v := r.Metrics.Get("latency.cold_typical"); v.Known() || v.Missing == "" {
+	if v := r.Metrics.Get("latency.cold_typical"); v.Known() || v.Missing() == "" {
 		t.Errorf("cold, which was not measured: %+v", v)
 	}
 }

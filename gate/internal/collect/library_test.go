@@ -37,7 +37,7 @@ func TestTasksWithoutTheirLibrary(t *testing.T) {
 	if err != nil || len(kept.Tasks) != 1 || kept.Tasks[0].Reference != "" || len(kept.Tests) != 1 || kept.Tests[0].Task != 0 || kept.Tests[0].CacheState != "cold" {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	found := l.Find(&evidence.Need{Key: &beside.Key, Use: evidence.Answers})
+	found := l.Find(evidence.NeedOf(beside.Key))
 	if why := strings.Join(found.Why, " "); why != "no lib 1 here" {
 		t.Errorf("the ledger says %q", why)
 	}

@@ -126,7 +126,7 @@ func TestProfileTellsFailuresApart(t *testing.T) {
 				if r.Failure != nil || len(*kept) != 1 {
 					t.Fatalf("%v, %d kept", r.Failure, len(*kept))
 				}
-				if v := r.Metrics.Get("ncu.achieved_occupancy"); !v.Known() || v.Number != 61.5 || v.Unit != "%" {
+				if v := r.Metrics.Get("ncu.achieved_occupancy"); !v.Known() || v.Number != 61.5 || v.Unit() != "%" {
 					t.Errorf("occupancy %+v", v)
 				}
 				return
@@ -149,7 +149,7 @@ func TestCounterThatThisChipLacks(t *testing.T) {
 		t.Fatalf("%v, %+v", err, records)
 	}
 	r := records[0]
-	if v := r.Metrics.Get("ncu.achieved_occupancy"); v.Known() || !strings.Contains(v.Missing, occupancyCounter) {
+	if v := r.Metrics.Get("ncu.achieved_occupancy"); v.Known() || !strings.Contains(v.Missing(), occupancyCounter) {
 		t.Errorf("occupancy %+v", v)
 	}
 	if v := r.Metrics.Get("ncu.registers_per_thread"); !v.Known() || v.Number != 40 {

@@ -110,7 +110,7 @@ func findings(tool string, log []byte) (evidence.Value, error) {
 	}
 	v := evidence.Of(float64(n), "")
 	if n > 0 {
-		v.Where = printable.Cut(where, 200)
+		v = v.In(printable.Cut(where, 200))
 	}
 	return v, nil
 }

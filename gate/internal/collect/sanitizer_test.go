@@ -59,7 +59,7 @@ func TestFindings(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: %+v, %v", c.name, v, err)
 			}
-		case err != nil || !v.Known() || v.Number != c.count || v.Where != c.where:
+		case err != nil || !v.Known() || v.Number != c.count || v.Where() != c.where:
 			t.Errorf("%s: %+v, %v", c.name, v, err)
 		}
 	}

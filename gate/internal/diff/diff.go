@@ -105,7 +105,7 @@ func figure(name, entry string, a, b evidence.Metrics) Figure {
 		f.Direction = OnlyA
 	case f.B.Known() && !f.A.Known():
 		f.Direction = OnlyB
-	case f.A.Known() && f.A.Unit == f.B.Unit:
+	case f.A.Known() && f.A.Unit() == f.B.Unit():
 		f.Direction = direction(m.Better, f.A.Number, f.B.Number)
 		if f.A.Number != 0 {
 			change := (f.B.Number - f.A.Number) / f.A.Number

@@ -19,8 +19,9 @@ const MaxRecord = 8 << 20
 // MarshalJSON writes a missing value without a number, so that no reader can
 // mistake absence for zero.
 func (v Value) MarshalJSON() ([]byte, error) {
-	if !v.known {
-		reason := v.Missing
+	t := v.said()
+	if !t.known {
+		reason := t.missing
 		if reason == "" {
 			reason = "not measured"
 		}
@@ -28,13 +29,13 @@ func (v Value) MarshalJSON() ([]byte, error) {
 			Missing string `json:"missing"`
 			Unit    string `json:"unit,omitempty"`
 			Where   string `json:"where,omitempty"`
-		}{reason, v.Unit, v.Where})
+		}{reason, t.unit, t.where})
 	}
 	return json.Marshal(struct {
 		Number float64 `json:"value"`
 		Unit   string  `json:"unit,omitempty"`
 		Where  string  `json:"where,omitempty"`
-	}{v.Number, v.Unit, v.Where})
+	}{v.Number, t.unit, t.where})
 }
 
 // UnmarshalJSON accepts a number or a reason, never both and never neither.
@@ -58,7 +59,9 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	default:
 		*v = Of(*raw.Number, raw.Unit)
 	}
-	v.Where = raw.Where
+	if raw.Where != "" {
+		*v = v.In(raw.Where)
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unique"
 )
 
 // Schema names the layout of a Record.
@@ -80,13 +81,17 @@ type Address struct {
 }
 
 // A Value is a number with its unit, or the reason why there is none. The
-// zero Value is missing without a reason; it is never read as 0.
+// zero Value is missing without a reason; it is never read as 0. There are many,
+// and few different texts, so each text is held once.
 type Value struct {
-	Number  float64 `json:"value"`
-	Unit    string  `json:"unit,omitempty"`
-	Missing string  `json:"missing,omitempty"`
-	Where   string  `json:"where,omitempty"` // what it is of, where that is not what one expects
-	known   bool
+	Number float64
+	texts  unique.Handle[texts]
+}
+
+// texts are what is said of a number. Unless known, there is none.
+type texts struct {
+	unit, missing, where string
+	known                bool
 }
 
 // Of is a known value. A number that is not finite is a missing value.
@@ -94,7 +99,7 @@ func Of(number float64, unit string) Value {
 	if math.IsNaN(number) || math.IsInf(number, 0) {
 		return Absent(fmt.Sprintf("the measured value is not finite (%v)", number), unit)
 	}
-	return Value{Number: number, Unit: unit, known: true}
+	return Value{number, unique.Make(texts{unit: unit, known: true})}
 }
 
 // Absent is a missing value with its reason.
@@ -102,11 +107,34 @@ func Absent(reason, unit string) Value {
 	if reason == "" {
 		reason = "not measured"
 	}
-	return Value{Unit: unit, Missing: reason}
+	return Value{0, unique.Make(texts{unit: unit, missing: reason})}
+}
+
+// In is the value with what it is of, where that is not what one expects.
+func (v Value) In(where string) Value {
+	t := v.said()
+	t.where = where
+	return Value{v.Number, unique.Make(t)}
+}
+
+func (v Value) said() texts {
+	if v.texts == (unique.Handle[texts]{}) {
+		return texts{}
+	}
+	return v.texts.Value()
 }
 
 // Known reports whether the value is a number.
-func (v Value) Known() bool { return v.known }
+func (v Value) Known() bool { return v.said().known }
+
+// Unit is that of the number, or of the number that is missing.
+func (v Value) Unit() string { return v.said().unit }
+
+// Missing is why there is no number.
+func (v Value) Missing() string { return v.said().missing }
+
+// Where is what the value is of, "" where that is what one expects.
+func (v Value) Where() string { return v.said().where }
 
 // A Metrics maps metric names ("ptxas.registers") to values.
 type Metrics map[string]Value

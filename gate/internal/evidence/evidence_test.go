@@ -83,7 +83,7 @@ func TestAbsenceIsNeverZero(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, data, err)
 		}
 		var back Value
-		if err := json.Unmarshal(data, &back); err != nil || back.Known() || back.Missing == "" {
+		if err := json.Unmarshal(data, &back); err != nil || back.Known() || back.Missing() == "" {
 			t.Errorf("%s: comes back as %+v, %v", name, back, err)
 		}
 	}
@@ -205,7 +205,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for name, v := range r.Metrics {
 			w := back.Metrics[name]
-			if v.Known() != w.Known() || v.Number != w.Number || v.Known() != (v.Missing == "") {
+			if v.Known() != w.Known() || v.Number != w.Number || v.Known() != (v.Missing() == "") {
 				t.Fatalf("%s: %+v comes back as %+v", name, v, w)
 			}
 		}

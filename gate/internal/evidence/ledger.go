@@ -62,12 +62,17 @@ const (
 	Shown
 )
 
-// A Need is what a question asks of one record. Many needs share a key, which is
-// large, and nobody changes one.
+// A Need is what a question asks of one record.
 type Need struct {
+	*Wanted
+	Holds string // a metric that the record has to name; "" for none
+}
+
+// A Wanted is all of a need but the metric. Many needs share one, many of these
+// share a key, and nobody changes either.
+type Wanted struct {
 	*Key
 	Use   Use
-	Holds string     // a metric that the record has to name; "" for none
 	State CacheState // of the caches, in which the record has to hold times; "" for any
 	Dated *Window    // when the record has to be from; nil for any time
 	Never string     // why no such record can be measured; "" when one can
@@ -77,7 +82,7 @@ type Need struct {
 type Window struct{ From, Until time.Time }
 
 // NeedOf is the need of the record under a key, whatever it holds.
-func NeedOf(k Key) *Need { return &Need{Key: &k} }
+func NeedOf(k Key) *Need { return &Need{Wanted: &Wanted{Key: &k}} }
 
 // Asked reports whether a question stays open without the record.
 func (n *Need) Asked() bool { return n.Use == First || n.Use == Answers }

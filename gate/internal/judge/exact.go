@@ -31,7 +31,7 @@ func (j *judge) regression(q *plan.Question, f verdict.Finding) verdict.Finding 
 		f.Tool, f.Hint = !record.Failure.Blames(), record.Failure.Hint
 	}
 	if !base.Known() {
-		f.Reason = "the base has no figure: " + base.Missing
+		f.Reason = "the base has no figure: " + base.Missing()
 		return f
 	}
 	f.Status, f.Reason = worsening(q.Rule, base.Number, f.Head.Number)

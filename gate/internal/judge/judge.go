@@ -21,12 +21,13 @@ type judge struct {
 	plan    plan.Plan
 	ledger  *evidence.Ledger
 	times   times
+	bounds  map[*plan.Form]string // in words
 	of      map[*plan.Subject][]plan.Question
 	waivers map[*policy.Waiver]verdict.WaiverState // those that a broken rule met
 }
 
 func newJudge(p plan.Plan, l *evidence.Ledger) *judge {
-	j := &judge{plan: p, ledger: l, of: make(map[*plan.Subject][]plan.Question, len(p.Subjects)), waivers: map[*policy.Waiver]verdict.WaiverState{}}
+	j := &judge{plan: p, ledger: l, of: make(map[*plan.Subject][]plan.Question, len(p.Subjects)), bounds: map[*plan.Form]string{}, waivers: map[*policy.Waiver]verdict.WaiverState{}}
 	for from := 0; from < len(p.Questions); {
 		to := from
 		for to < len(p.Questions) && p.Questions[to].Subject == p.Questions[from].Subject {
@@ -46,7 +47,7 @@ func Judge(p plan.Plan, l *evidence.Ledger) (*verdict.Verdict, error) {
 	if j.times, err = j.decideTimes(); err != nil {
 		return nil, fmt.Errorf("comparing latencies: %w", err)
 	}
-	v := &verdict.Verdict{Schema: verdict.Schema, Policy: p.Policy.File, Tiers: p.Options.Tiers}
+	v := &verdict.Verdict{Schema: verdict.Schema, Policy: p.Policy.File, Tiers: p.Options.Tiers, Kernels: make([]verdict.KernelVerdict, 0, len(p.Subjects))}
 	for _, s := range p.Subjects {
 		v.Kernels = append(v.Kernels, j.kernel(s, j.of[s]))
 	}
@@ -91,7 +92,7 @@ func (j *judge) found(q *plan.Question) verdict.Finding {
 	if q.Kind == plan.Settled {
 		return j.settled(q)
 	}
-	f := verdict.Finding{Rule: q.ID.Rule, Case: q.Case, Machine: q.On, Tier: q.Tier, Severity: q.Weight}
+	f := verdict.Finding{Rule: q.Name, Case: q.Case, Machine: q.On, Tier: q.Tier, Severity: q.Weight}
 	if q.On == "" {
 		f.Machine = q.Machine
 	}
@@ -114,8 +115,8 @@ func (j *judge) found(q *plan.Question) verdict.Finding {
 	}
 	f = j.answer(q, f, record)
 	f.Reason = orElse(f.Reason, "not measured")
-	if head.Where != "" && f.Status != verdict.Pass {
-		f.Reason += ", in " + head.Where
+	if head.Where() != "" && f.Status != verdict.Pass {
+		f.Reason += ", in " + head.Where()
 	}
 	return j.withNoise(q, f)
 }
@@ -134,7 +135,7 @@ func (j *judge) answer(q *plan.Question, f verdict.Finding, head *evidence.Recor
 		return f
 	}
 	if !f.Head.Known() {
-		f.Reason = f.Head.Missing
+		f.Reason = f.Head.Missing()
 		return f
 	}
 	switch q.Kind {
@@ -193,10 +194,10 @@ func figure(r *evidence.Record, q *plan.Question) evidence.Value {
 	if q.Entry != "" {
 		v = r.Entries[q.Entry].Get(m.Name)
 	}
-	if !v.Known() || v.Unit == m.Unit || strings.HasPrefix(m.Name, "ncu.raw.") {
+	if !v.Known() || v.Unit() == m.Unit || strings.HasPrefix(m.Name, "ncu.raw.") {
 		return v
 	}
-	return evidence.Absent(fmt.Sprintf("it is recorded in %s, and %s is in %s", metric.UnitName(v.Unit), m.Name, metric.UnitName(m.Unit)), m.Unit)
+	return evidence.Absent(fmt.Sprintf("it is recorded in %s, and %s is in %s", metric.UnitName(v.Unit()), m.Name, metric.UnitName(m.Unit)), m.Unit)
 }
 
 // missing says why a question has no record.
@@ -225,11 +226,21 @@ func notRecorded(q *plan.Question, n *evidence.Need) string {
 	return fmt.Sprintf("no %s evidence of this code is recorded on %s", n.Name(), n.At.Machine)
 }
 
+// accepts is the bound that a question holds a figure to.
 func (j *judge) accepts(q *plan.Question) string {
-	r := q.Rule
 	if q.Kind == plan.Ratio {
-		return "limit " + r.Limit.Text + " of " + strings.TrimPrefix(q.Reference, path.Dir(q.Kernel)+"/")
+		return "limit " + q.Rule.Limit.Text + " of " + strings.TrimPrefix(q.Reference, path.Dir(q.Subject.Name)+"/")
 	}
+	text, known := j.bounds[q.Form]
+	if !known {
+		text = j.bound(q)
+		j.bounds[q.Form] = text
+	}
+	return text
+}
+
+func (j *judge) bound(q *plan.Question) string {
+	r := q.Rule
 	switch {
 	case q.Kind == plan.Condition && r.MinImprovement.Set:
 		return "min_improvement " + r.MinImprovement.Text

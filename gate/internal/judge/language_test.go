@@ -177,7 +177,7 @@ func TestConditionsThatNothingWaitsFor(t *testing.T) {
 		asked, l := f.known(t, p)
 		asked = Stop(asked, l)
 		for _, q := range asked.Questions {
-			if q.ID.Rule == "pay" && (q.Stopped != "") != c.stopped {
+			if q.Name == "pay" && (q.Stopped != "") != c.stopped {
 				t.Errorf("%s: stopped %q", name, q.Stopped)
 			}
 		}
@@ -230,7 +230,7 @@ func TestCeilingsAsAShareOfTheBase(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	p := languageOf(t, "{id: a, metric: ncu.ipc, max_regression: 1%}", "waivers: [{rule: a, kernel: op/k, ceiling: 10%, until: 2999-01-01, owner: k, reason: known}]\n")
-	q := &plan.Question{ID: plan.ID{Kind: plan.Regression}, Rule: &p.Rules[0], Waiver: &p.Waivers[0]}
+	q := &plan.Question{Form: &plan.Form{Kind: plan.Regression, Rule: &p.Rules[0]}, Waiver: &p.Waivers[0]}
 	for head, within := range map[float64]bool{2: true, 1: true, 0.95: true, 0.85: false, 0: false} {
 		was, is := evidence.Of(1, m.Unit), evidence.Of(head, m.Unit)
 		if why := (&judge{}).exceeds(q, verdict.Finding{Head: &is, Base: &was}); (why == "") != within {

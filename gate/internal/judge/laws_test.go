@@ -185,7 +185,7 @@ func worsen(r *rand.Rand, f facts) {
 			if b := base.Get(name); m.Better == metric.Neither && b.Known() && v.Number < b.Number {
 				x = v.Number - by
 			}
-			head[name] = evidence.Of(x, v.Unit)
+			head[name] = evidence.Of(x, v.Unit())
 		}
 	}
 	slower := func(samples []evidence.Sample) {
@@ -439,7 +439,7 @@ func TestTheJudgeCountsNoMoreThanTheDriver(t *testing.T) {
 		gated := len(found.stored)
 		for i := range asked.Questions {
 			q := &asked.Questions[i]
-			if o, ok := found.decided[q.ID]; ok && q.Weight != verdict.Info {
+			if o, ok := found.decided[q.ID()]; ok && q.Weight != verdict.Info {
 				if gated++; o.Tests > told {
 					t.Errorf("%s is judged among %d tests, the driver was told %d", q, o.Tests, told)
 				}
@@ -476,10 +476,10 @@ func TestUnmeasuredTestsCount(t *testing.T) {
 	for i := range asked.Questions {
 		q := &asked.Questions[i]
 		want := 6 // two rules on three kernels; advice counts by itself
-		if q.ID.Rule == "tail" {
+		if q.Name == "tail" {
 			want = 1
 		}
-		if o, ok := found.decided[q.ID]; ok && o.Tests != want || ok != (q.Kernel == "op/k" && q.Kind == plan.Experiment) {
+		if o, ok := found.decided[q.ID()]; ok && o.Tests != want || ok != (q.Subject.Name == "op/k" && q.Kind == plan.Experiment) {
 			t.Errorf("%s: judged %v among %d tests, want %d", q, ok, o.Tests, want)
 		}
 	}

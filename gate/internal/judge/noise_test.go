@@ -28,7 +28,7 @@ func asks(t *testing.T, f facts, p *policy.Policy, rule string) (judge, *plan.Qu
 	t.Helper()
 	asked, l := f.known(t, p)
 	for i := range asked.Questions {
-		if asked.Questions[i].ID.Rule == rule {
+		if asked.Questions[i].Name == rule {
 			return judge{plan: asked, ledger: l}, &asked.Questions[i]
 		}
 	}

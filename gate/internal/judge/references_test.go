@@ -61,10 +61,10 @@ func TestReferencesShareTheErrorRate(t *testing.T) {
 	}
 	seen := map[plan.ID]bool{}
 	for _, q := range asked.Questions {
-		if seen[q.ID] {
-			t.Errorf("%s is asked twice", q.ID)
+		if seen[q.ID()] {
+			t.Errorf("%s is asked twice", q.ID())
 		}
-		seen[q.ID] = true
+		seen[q.ID()] = true
 	}
 	var first []string
 	for _, task := range asked.Next(l).Tasks {

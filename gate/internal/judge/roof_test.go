@@ -115,9 +115,9 @@ func TestSharesOfTheRoof(t *testing.T) {
 		for name, want := range map[string]string{"latency.roof": c.warm, "latency.cold_roof": c.cold} {
 			text := ""
 			if x, there := got[name]; there {
-				text = x.Missing
+				text = x.Missing()
 				if x.Known() {
-					text = fmt.Sprintf("%.1f %s", x.Number, x.Unit)
+					text = fmt.Sprintf("%.1f %s", x.Number, x.Unit())
 				}
 			}
 			if text != want {
@@ -130,7 +130,7 @@ func TestSharesOfTheRoof(t *testing.T) {
 		k.alone.Record.Provenance.Machine, k.experiment.Record.Provenance.Machine = h200, h200 // and no capacity
 	}))
 	share := unknown.Kernels[0].Figures[1].Metrics["latency.roof"]
-	if share.Known() || !strings.Contains(share.Missing, "does not say how fast") {
+	if share.Known() || !strings.Contains(share.Missing(), "does not say how fast") {
 		t.Errorf("a record without a capacity: %+v", share)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // settled answers a question that no evidence can change.
 func (j *judge) settled(q *plan.Question) verdict.Finding {
-	f := verdict.Finding{Rule: q.ID.Rule, Case: q.Case, Severity: q.Weight}
+	f := verdict.Finding{Rule: q.Name, Case: q.Case, Severity: q.Weight}
 	if q.Loss != nil {
 		return lost(q, f)
 	}

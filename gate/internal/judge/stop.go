@@ -90,7 +90,7 @@ func Undecided(p plan.Plan, l *evidence.Ledger) ([]evidence.Key, error) {
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		if n := pairOf(q); n != nil && q.Gated() && gated.add(j, q) == nil {
-			keys[q.ID] = *n.Key
+			keys[q.ID()] = *n.Key
 		}
 	}
 	tests := p.Tests()

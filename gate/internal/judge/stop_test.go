@@ -17,7 +17,7 @@ func endedBy(p plan.Plan) string {
 	var out []string
 	for _, q := range p.Questions {
 		if q.Stopped != "" {
-			out = append(out, q.ID.Rule+": "+q.Stopped)
+			out = append(out, q.Name+": "+q.Stopped)
 		}
 	}
 	return strings.Join(out, ", ")
@@ -112,7 +112,7 @@ func TestAStoppedQuestionSaysSo(t *testing.T) {
 	asked, l := change(both(spills, func(_ *kernel, c *kase) { c.experiment = fact{} })).known(t, parse(t, standard))
 	ended := Stop(asked, l)
 	for _, q := range ended.Questions {
-		if q.ID.Rule == "latency" {
+		if q.Name == "latency" {
 			n := q.Need(evidence.Answers, evidence.Latency)
 			enter(l, just(experiment(rand.New(rand.NewSource(1)), 3, 100_000)), *n.Key)
 		}

@@ -47,7 +47,7 @@ func (j *judge) decideTimes() (times, error) {
 			err = gated.add(j, q)
 		}
 		if err != nil {
-			t.unread[q.ID] = err.Error()
+			t.unread[q.ID()] = err.Error()
 		}
 	}
 	p := j.plan.Tests()
@@ -108,7 +108,7 @@ func (s *series) add(j *judge, q *plan.Question) error {
 	if err != nil {
 		return fmt.Errorf("the experiment cannot be judged: %w", err)
 	}
-	s.ids, s.all = append(s.ids, q.ID), append(s.all, x)
+	s.ids, s.all = append(s.ids, q.ID()), append(s.all, x)
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (s *histories) add(j *judge, q *plan.Question, sessions, alone *evidence.Ne
 	if err != nil {
 		return fmt.Errorf("the sessions of the base's code cannot be judged: %w", err)
 	}
-	s.ids, s.all = append(s.ids, q.ID), append(s.all, one)
+	s.ids, s.all = append(s.ids, q.ID()), append(s.all, one)
 	return nil
 }
 
@@ -222,11 +222,11 @@ func (j *judge) compared(q *plan.Question, f verdict.Finding, e evidence.Entry) 
 		f.Status, f.Reason, f.Tool, f.Hint = blame(fail.Blames()), fail.Message, !fail.Blames(), fail.Hint
 		return f
 	}
-	if why := orElse(q.Stopped, j.times.unread[q.ID]); why != "" {
+	if why := orElse(q.Stopped, j.times.unread[q.ID()]); why != "" {
 		f.Reason = why
 		return f
 	}
-	o, ok := j.times.decided[q.ID]
+	o, ok := j.times.decided[q.ID()]
 	if !ok || len(o.Summaries) == 0 {
 		f.Reason = "the experiment holds no comparison"
 		return f
@@ -293,17 +293,18 @@ func news(causes, named []string) []string {
 func nameFastest(asked []plan.Question, findings []verdict.Finding) {
 	of, least := map[plan.ID]int{}, map[plan.ID]int{}
 	for i, q := range asked {
-		if q.Kind != plan.Ratio || len(q.Rule.References(q.Kernel)) < 2 {
+		if q.Kind != plan.Ratio || len(q.Rule.References(q.Subject.Name)) < 2 {
 			continue
 		}
-		q.Reference = "" // the question of the whole list
-		of[q.ID]++
+		id := q.ID()
+		id.Reference = "" // the question of the whole list
+		of[id]++
 		base := findings[i].Base
 		if base == nil || !base.Known() {
 			continue
 		}
-		if at, known := least[q.ID]; !known || base.Number < findings[at].Base.Number {
-			least[q.ID] = i
+		if at, known := least[id]; !known || base.Number < findings[at].Base.Number {
+			least[id] = i
 		}
 	}
 	for id, i := range least {
@@ -317,7 +318,7 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 	if !standIn {
 		sessions, alone = q.Need(evidence.Answers, evidence.Sessions), q.Need(evidence.Answers, evidence.Latency)
 	}
-	o, ok := j.times.stored[q.ID]
+	o, ok := j.times.stored[q.ID()]
 	switch {
 	case ok && len(o.Summaries) > 0:
 		m := o.Summaries[0]
@@ -328,8 +329,8 @@ func (j *judge) history(q *plan.Question, f verdict.Finding, why string) verdict
 		f.Sessions = &verdict.Sessions{Count: o.Sessions, Estimate: m.Estimate, Low: m.Low, High: m.High, SigmaSession: m.SigmaSession, SigmaProcess: m.SigmaProcess}
 	case ok:
 		f.Reason = againstSessions(o)
-	case q.Stopped != "" || j.times.unread[q.ID] != "":
-		f.Reason = orElse(q.Stopped, j.times.unread[q.ID])
+	case q.Stopped != "" || j.times.unread[q.ID()] != "":
+		f.Reason = orElse(q.Stopped, j.times.unread[q.ID()])
 	case sessions == nil || alone == nil:
 		f.Reason = "advice is not held against stored sessions"
 	case !standIn && j.ledger.Find(alone).Record == nil:

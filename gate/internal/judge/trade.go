@@ -18,7 +18,7 @@ func (j *judge) condition(q *plan.Question, f verdict.Finding, head *evidence.Re
 		return j.experiment(q, f)
 	}
 	if !f.Head.Known() {
-		f.Reason = f.Head.Missing
+		f.Reason = f.Head.Missing()
 		return f
 	}
 	if r.Limit.Set {
@@ -30,7 +30,7 @@ func (j *judge) condition(q *plan.Question, f verdict.Finding, head *evidence.Re
 	base, _ := j.value(q, q.Needs[1])
 	f.Base = &base
 	if !base.Known() {
-		f.Reason = "the base has no figure: " + base.Missing
+		f.Reason = "the base has no figure: " + base.Missing()
 		return f
 	}
 	f.Status, f.Reason = improvement(r, base.Number, f.Head.Number)
@@ -98,7 +98,7 @@ func within(t *policy.Rule, base evidence.Value, head float64) (verdict.Status, 
 		return verdict.Pass, ""
 	}
 	if !base.Known() {
-		return verdict.Inconclusive, "the base has no figure: " + base.Missing
+		return verdict.Inconclusive, "the base has no figure: " + base.Missing()
 	}
 	return worsening(t, base.Number, head)
 }
@@ -112,7 +112,7 @@ func (j *judge) paid(q *plan.Question, t *policy.Rule, base evidence.Value, f ve
 	asked := j.of[q.Subject]
 	for i := range asked {
 		c := &asked[i]
-		if c.Kind != plan.Condition || c.ID.Rule != t.ID {
+		if c.Kind != plan.Condition || c.Name != t.ID {
 			continue
 		}
 		g := j.found(c)
@@ -146,7 +146,7 @@ func (j *judge) unneeded(q *plan.Question) bool {
 	for i := range asked {
 		old := &asked[i]
 		for _, t := range old.Trades {
-			if t.ID != q.ID.Rule {
+			if t.ID != q.Name {
 				continue
 			}
 			f := j.found(old)

@@ -15,17 +15,20 @@ type asker struct {
 	options       Options
 	recent, young *evidence.Window // of calibrations, and of what the policy bounds
 	subject       *Subject
-	machine       string // by its key, "" for none
-	shared        map[sameNeed]*evidence.Need
+	at            place
+	forms         map[Form]*Form
+	needed        map[need]*evidence.Need
+	wanted        map[evidence.Wanted]*evidence.Wanted
 	keys          map[evidence.Key]*evidence.Key
 }
 
 // questions adds those of the subject on one machine: what is settled,
 // correctness, which no policy leaves out, and every rule that names the kernel.
-func (a *asker) questions(out []Question, machine string) []Question {
+func (a *asker) questions(out []Question, at place) []Question {
 	s := a.subject
-	a.machine = machine
-	clear(a.shared)
+	a.at = at
+	clear(a.needed)
+	clear(a.wanted)
 	clear(a.keys)
 	if s.State == verdict.Gone {
 		return append(out, a.gone(Loss{Cause: GoneKernel, Declared: s.Retired}))
@@ -53,15 +56,15 @@ func (a *asker) questions(out []Question, machine string) []Question {
 		out = append(out, a.settled("builds", NotJudged))
 	}
 	for i := first; i < len(out); i++ {
-		out[i].Waiver = a.waiver(out[i].ID)
+		out[i].Waiver = a.waiver(out[i].Name)
 	}
 	return out
 }
 
 // waiver is that of a rule and this kernel.
-func (a *asker) waiver(of ID) *policy.Waiver {
+func (a *asker) waiver(rule string) *policy.Waiver {
 	for i := range a.policy.Waivers {
-		if w := &a.policy.Waivers[i]; w.Rule == of.Rule && w.Kernel == of.Kernel {
+		if w := &a.policy.Waivers[i]; w.Rule == rule && w.Kernel == a.subject.Name {
 			return w
 		}
 	}
@@ -79,8 +82,8 @@ func (a *asker) correctness() []Question {
 	}
 	var out []Question
 	for _, c := range s.Cases {
-		q := a.question("correctness", Correct, c.Name, nil)
-		q.Tier, q.Needs = evidence.Correctness, a.needs(a.record(evidence.Correctness, s.Head, c, evidence.Answers))
+		q := a.question(Form{Name: "correctness", Kind: Correct, Case: c.Name, Tier: evidence.Correctness})
+		q.Needs = a.needs(a.record(evidence.Correctness, s.Head, c, evidence.Answers))
 		out = append(out, q)
 	}
 	return out
@@ -105,26 +108,25 @@ func (a *asker) present() []Question {
 
 // gone is the question of what the base has and the head does not.
 func (a *asker) gone(l Loss) Question {
-	q := a.settled(policy.Present, l.Cause)
-	q.Loss, q.Case, q.Entry = &l, l.Case, l.Entry
-	q.Waiver = a.waiver(q.ID)
+	q := a.question(Form{Name: policy.Present, Kind: Settled, Cause: l.Cause, Case: l.Case, Entry: l.Entry})
+	q.Loss, q.Waiver = &l, a.waiver(policy.Present)
 	return q
 }
 
-func (a *asker) question(rule string, kind Kind, name string, r *policy.Rule) Question {
-	s := a.subject
-	q := Question{ID: ID{Rule: rule, Kind: kind, Kernel: s.Name, Arch: s.Arch, Case: name}, Subject: s, Rule: r, Weight: verdict.Red}
-	if r != nil {
-		q.Weight, q.Tier = r.Severity, r.Metric.Tier
+// question is one of the subject. Equal forms are shared.
+func (a *asker) question(f Form) Question {
+	if f.Weight = verdict.Red; f.Rule != nil {
+		f.Weight, f.Tier = f.Rule.Severity, f.Rule.Metric.Tier
 	}
-	return q
+	if f.ofMachine() {
+		f.Machine, f.On = a.at.name, a.at.key
+	}
+	return Question{Form: shared(a.forms, f), Subject: a.subject}
 }
 
 // settled is a question whose answer no evidence can change.
 func (a *asker) settled(rule string, why Cause) Question {
-	q := a.question(rule, Settled, "", nil)
-	q.Cause = why
-	return q
+	return a.question(Form{Name: rule, Kind: Settled, Cause: why})
 }
 
 // rule asks one rule about everything that it selects of the subject.
@@ -166,20 +168,23 @@ func (a *asker) about(out []Question, r *policy.Rule, c Case, e *policy.Entry) [
 }
 
 func (a *asker) one(r *policy.Rule, kind Kind, c Case, e *policy.Entry) Question {
-	q := a.question(r.ID, kind, c.Name, r)
+	f := Form{Name: r.ID, Rule: r, Kind: kind, Case: c.Name}
+	if e != nil {
+		f.Entry = e.Name
+	}
+	q := a.question(f)
 	if r.Metric.Time() {
 		return a.time(q, c)
 	}
-	if e != nil {
-		q.ID.Entry = e.Name
-	}
-	q.Needs = a.needs(a.figure(r, a.subject.Head, c, evidence.Answers))
 	q.Trades = a.trades(r)
+	head := a.figure(r, a.subject.Head, c, evidence.Answers)
 	switch {
 	case q.Kind == Regression:
-		q.Needs = a.needs(q.Needs[0], a.figure(r, a.subject.Base, c, evidence.Answers))
+		q.Needs = a.needs(head, a.figure(r, a.subject.Base, c, evidence.Answers))
 	case len(q.Trades) > 0 && a.subject.Base.Identity.Known():
-		q.Needs = a.needs(q.Needs[0], a.figure(r, a.subject.Base, c, evidence.Shown))
+		q.Needs = a.needs(head, a.figure(r, a.subject.Base, c, evidence.Shown))
+	default:
+		q.Needs = a.needs(head)
 	}
 	return q
 }
@@ -254,7 +259,7 @@ func (a *asker) time(q Question, c Case) Question {
 
 // timed is a need of a record of the state of the caches that a rule is about: a
 // process times only the states that are asked for.
-func timed(n *evidence.Need, r *policy.Rule) *evidence.Need {
+func timed(n need, r *policy.Rule) need {
 	n.State = r.Metric.CacheState
 	return n
 }
@@ -264,8 +269,7 @@ func timed(n *evidence.Need, r *policy.Rule) *evidence.Need {
 // the fastest of several references where it holds beside each, so each is asked
 // about, and one that is missing leaves the rule open.
 func (a *asker) ratio(r *policy.Rule, c Case, reference string) Question {
-	q := a.question(r.ID, Ratio, c.Name, r)
-	q.Reference = reference
+	q := a.question(Form{Name: r.ID, Rule: r, Kind: Ratio, Case: c.Name, Reference: reference})
 	ref := a.subject.References[reference]
 	first := a.record(evidence.Correctness, ref, c, evidence.First)
 	q.Needs = a.needs(first, timed(a.pair(ref, c, evidence.Answers), r), timed(a.record(evidence.Latency, a.subject.Head, c, evidence.Shown), r))
@@ -275,19 +279,19 @@ func (a *asker) ratio(r *policy.Rule, c Case, reference string) Question {
 
 // figure is the need of the record that holds a rule's metric. A record that
 // lacks what one rule names is still complete for another.
-func (a *asker) figure(r *policy.Rule, side Side, c Case, use evidence.Use) *evidence.Need {
+func (a *asker) figure(r *policy.Rule, side Side, c Case, use evidence.Use) need {
 	if tool := r.Metric.Tool(); tool != "" {
 		return a.need(evidence.Key{Tier: r.Metric.Tier, Tool: tool, At: a.address(side, c)}, use, side.Why)
 	}
 	n := a.record(r.Metric.Tier, side, c, use)
 	if r.Metric.Tier == evidence.Profile {
-		n.Holds = r.Metric.Name
+		n.holds = r.Metric.Name
 	}
 	return n
 }
 
 // record is the need of one tier of one side.
-func (a *asker) record(tier evidence.Tier, side Side, c Case, use evidence.Use) *evidence.Need {
+func (a *asker) record(tier evidence.Tier, side Side, c Case, use evidence.Use) need {
 	k := evidence.Key{Tier: tier, At: a.address(side, c)}
 	if tier == evidence.Static {
 		k.At = evidence.Address{Identity: side.Identity}
@@ -296,17 +300,13 @@ func (a *asker) record(tier evidence.Tier, side Side, c Case, use evidence.Use) 
 }
 
 // pair is the need of an experiment of the head and another contender.
-func (a *asker) pair(other Side, c Case, use evidence.Use) *evidence.Need {
+func (a *asker) pair(other Side, c Case, use evidence.Use) need {
 	return a.need(evidence.Key{Tier: evidence.Latency, At: a.address(a.subject.Head, c), Base: a.address(other, c)}, use, other.Why)
 }
 
 // need is that of a record, which may not be older than the policy has it.
-func (a *asker) need(k evidence.Key, use evidence.Use, never string) *evidence.Need {
-	n := &evidence.Need{Key: a.keys[k], Use: use, Never: never}
-	if n.Key == nil {
-		own := k // the parameter itself would be allocated at every call
-		n.Key, a.keys[k] = &own, &own
-	}
+func (a *asker) need(k evidence.Key, use evidence.Use, never string) need {
+	n := need{Wanted: evidence.Wanted{Key: shared(a.keys, k), Use: use, Never: never}}
 	switch k.Tier {
 	case evidence.Static, evidence.Sessions: // a history is old by its nature
 	case evidence.Calibration:
@@ -318,26 +318,32 @@ func (a *asker) need(k evidence.Key, use evidence.Use, never string) *evidence.N
 }
 
 func (a *asker) address(side Side, c Case) evidence.Address {
-	return evidence.Address{Identity: side.Identity, Op: a.subject.Op, Case: c.Name, Harness: c.Harness, Machine: a.machine}
+	return evidence.Address{Identity: side.Identity, Op: a.subject.Op, Case: c.Name, Harness: c.Harness, Machine: a.at.key}
 }
 
-// sameNeed is what makes two needs one. When a record is dated follows from the tier.
-type sameNeed struct {
-	*evidence.Key
-	use          evidence.Use
-	state        evidence.CacheState
-	holds, never string
+// A need is one that may be shared: many rules ask for one record.
+type need struct {
+	evidence.Wanted
+	holds string
 }
 
-// needs shares equal needs, since many rules ask for one record.
-func (a *asker) needs(list ...*evidence.Need) []*evidence.Need {
+func (a *asker) needs(list ...need) []*evidence.Need {
+	out := make([]*evidence.Need, len(list))
 	for i, n := range list {
-		key := sameNeed{n.Key, n.Use, n.State, n.Holds, n.Never}
-		if same := a.shared[key]; same != nil {
-			list[i] = same
-			continue
+		if out[i] = a.needed[n]; out[i] == nil {
+			out[i] = &evidence.Need{Wanted: shared(a.wanted, n.Wanted), Holds: n.holds}
+			a.needed[n] = out[i]
 		}
-		a.shared[key] = n
 	}
-	return list
+	return out
+}
+
+// shared is the one copy of a value that all hold who ask for it.
+func shared[T comparable](known map[T]*T, x T) *T {
+	p := known[x]
+	if p == nil {
+		own := x // the parameter itself would be allocated at every call
+		p, known[x] = &own, &own
+	}
+	return p
 }

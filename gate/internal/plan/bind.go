@@ -118,7 +118,7 @@ func (a *asker) choose(of policy.Machine, known []evidence.Machine, holds func(*
 	best := -1
 	for _, k := range able {
 		found := 0
-		for _, n := range distinct(a.questions(nil, k)) {
+		for _, n := range distinct(a.questions(nil, place{key: k})) {
 			if n.Asked() && holds(n) {
 				found++
 			}
@@ -148,22 +148,19 @@ func distinct(mine []Question) []*evidence.Need {
 // cases of one place together.
 func (a *asker) spread(out []Question, places []place) []Question {
 	first := len(out)
-	out = a.questions(out, places[0].key)
+	out = a.questions(out, places[0])
 	if len(places) > 1 {
-		return append(out[:first], a.interleaved(slices.Clone(out[first:]), places)...)
-	}
-	for i := range out[first:] {
-		out[first+i].put(places[0])
+		return append(out[:first], a.interleaved(slices.Clone(out[first:]), places[1:])...)
 	}
 	return out
 }
 
 // interleaved are the questions of the subject on several places; those on the
-// first of them are there.
-func (a *asker) interleaved(here []Question, places []place) []Question {
+// first of them are here.
+func (a *asker) interleaved(here []Question, others []place) []Question {
 	all := [][]Question{here}
-	for _, at := range places[1:] {
-		all = append(all, a.questions(nil, at.key))
+	for _, at := range others {
+		all = append(all, a.questions(nil, at))
 	}
 	var out []Question
 	for from := 0; from < len(here); {
@@ -176,11 +173,8 @@ func (a *asker) interleaved(here []Question, places []place) []Question {
 		for to < len(here) && here[to].Rule == here[from].Rule && here[to].Kind == here[from].Kind {
 			to++
 		}
-		for i, at := range places {
-			for _, q := range all[i][from:to] {
-				q.put(at)
-				out = append(out, q)
-			}
+		for _, there := range all {
+			out = append(out, there[from:to]...)
 		}
 		from = to
 	}
@@ -188,46 +182,50 @@ func (a *asker) interleaved(here []Question, places []place) []Question {
 }
 
 // ofMachine reports whether the question is about a machine.
-func (q *Question) ofMachine() bool { return q.Kind != Settled && q.Tier != evidence.Static }
+func (f *Form) ofMachine() bool { return f.Kind != Settled && f.Tier != evidence.Static }
 
-// put names the place that the question was asked on.
-func (q *Question) put(at place) {
-	if q.ofMachine() {
-		q.Machine, q.On = at.name, at.key
-	}
-}
-
-// A binding puts needs to one machine. Equal needs, and equal keys, stay shared.
+// A binding puts questions to one machine, by its key. What they share stays shared.
 type binding struct {
-	machine string // by its key
+	machine string
+	forms   map[*Form]*Form
 	needs   map[*evidence.Need]*evidence.Need
+	wanted  map[*evidence.Wanted]*evidence.Wanted
 	keys    map[*evidence.Key]*evidence.Key
 }
 
 func bindingTo(machine string) binding {
-	return binding{machine, map[*evidence.Need]*evidence.Need{}, map[*evidence.Key]*evidence.Key{}}
+	return binding{machine, map[*Form]*Form{}, map[*evidence.Need]*evidence.Need{}, map[*evidence.Wanted]*evidence.Wanted{}, map[*evidence.Key]*evidence.Key{}}
+}
+
+func (b binding) form(f *Form) *Form {
+	return moved(b.forms, f, func(f *Form) { f.On = b.machine })
 }
 
 func (b binding) need(n *evidence.Need) *evidence.Need {
-	if b.needs[n] == nil {
-		moved := *n
-		moved.Key = b.key(n.Key)
-		b.needs[n] = &moved
-	}
-	return b.needs[n]
+	return moved(b.needs, n, func(n *evidence.Need) { n.Wanted = b.want(n.Wanted) })
+}
+
+func (b binding) want(w *evidence.Wanted) *evidence.Wanted {
+	return moved(b.wanted, w, func(w *evidence.Wanted) { w.Key = b.key(w.Key) })
 }
 
 func (b binding) key(k *evidence.Key) *evidence.Key {
-	if b.keys[k] == nil {
-		moved := k.On(b.machine)
-		b.keys[k] = &moved
+	return moved(b.keys, k, func(k *evidence.Key) { *k = k.On(b.machine) })
+}
+
+// moved is the one copy, with a change, of what many hold.
+func moved[T any](to map[*T]*T, x *T, change func(*T)) *T {
+	if to[x] == nil {
+		own := *x
+		change(&own)
+		to[x] = &own
 	}
-	return b.keys[k]
+	return to[x]
 }
 
 // on is the question on a machine.
 func (q Question) on(b binding) Question {
-	q.On = b.machine
+	q.Form = b.form(q.Form)
 	needs := make([]*evidence.Need, len(q.Needs))
 	for i, n := range q.Needs {
 		needs[i] = b.need(n)
@@ -238,7 +236,7 @@ func (q Question) on(b binding) Question {
 
 // measurable reports whether a machine may measure for a question.
 func (p Plan) measurable(q *Question, m evidence.Machine) bool {
-	return q.ofMachine() && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Arch)
+	return q.ofMachine() && (q.Machine == "" || p.is(m, q.Machine)) && m.Runs(q.Subject.Arch)
 }
 
 // Wants reports whether something is open that the machine may measure.

@@ -21,7 +21,7 @@ func places(p Plan) string {
 		if q.Kind == Settled || q.Tier == evidence.Static {
 			continue
 		}
-		text := fmt.Sprintf("%s %s@%s", q.Kernel, q.Machine, models[q.On])
+		text := fmt.Sprintf("%s %s@%s", q.Subject.Name, q.Machine, models[q.On])
 		if !seen[text] {
 			seen[text] = true
 			out = append(out, text)
@@ -128,7 +128,7 @@ func TestMoveTakesTheWholeSubject(t *testing.T) {
 	fill := func(p Plan, l *evidence.Ledger, but string) {
 		for _, q := range p.Questions {
 			for _, n := range q.Needs {
-				if q.Kernel != "op/old" && q.On != "" && (q.ID.Rule != but || q.Case != "large") && n.Tier != evidence.Static && n.Asked() {
+				if q.Subject.Name != "op/old" && q.On != "" && (q.Name != but || q.Case != "large") && n.Tier != evidence.Static && n.Asked() {
 					l.Put(recordAt(*n.Key), evidence.Reused)
 				}
 			}

@@ -22,10 +22,10 @@ func TestANewNameLeadsOutOfNoRule(t *testing.T) {
 	s.References = map[string]Side{"op/ref": s.Base}
 	var asked []string
 	for _, q := range Make(p, []*Subject{s}, Options{Now: now}).Questions {
-		if q.Rule != nil && !slices.Contains(asked, q.ID.Rule) {
-			asked = append(asked, q.ID.Rule)
+		if q.Rule != nil && !slices.Contains(asked, q.Name) {
+			asked = append(asked, q.Name)
 		}
-		if q.ID.Rule == "all" && len(q.Trades) > 0 {
+		if q.Name == "all" && len(q.Trades) > 0 {
 			t.Errorf("%s may be traded by %s", q, q.Trades[0].ID)
 		}
 	}

@@ -17,7 +17,7 @@ func asked(p Plan, rules ...string) string {
 	var out []string
 	for _, r := range rules {
 		for _, q := range of(p, r) {
-			words := []string{q.ID.Rule, string(q.Kind)}
+			words := []string{q.Name, string(q.Kind)}
 			for _, w := range []string{q.Entry, q.Case, q.Stopped} {
 				if w != "" {
 					words = append(words, w)

@@ -69,22 +69,36 @@ type ID struct {
 	Reference string `json:"reference,omitempty"`
 }
 
+// A Form is what questions of several subjects have in common, and share.
+type Form struct {
+	Name, Entry, Case, Machine, Reference string // as in an ID, which calls the name a rule
+
+	Rule   *policy.Rule // nil for the rules that no policy can leave out
+	Kind   Kind
+	Cause  Cause // of Settled
+	Weight verdict.Severity
+	Tier   evidence.Tier
+	On     string // the machine's key, once bound; "" while none is known
+}
+
 // A Question is what one rule asks of one kernel, case and machine.
 type Question struct {
-	ID
+	*Form
 	Subject *Subject
-	Rule    *policy.Rule // nil for the rules that no policy can leave out
-	Weight  verdict.Severity
-	Tier    evidence.Tier
-	On      string // the machine's key, once bound; "" while none is known
 	Needs   []*evidence.Need
 	Test    *compare.Test  // of Experiment, History, Ratio and Condition
-	Cause   Cause          // of Settled
 	Loss    *Loss          // of Settled, where the head lacks something
 	Stopped string         // why it goes no further
 	Trades  []*policy.Rule // each of which takes the rule's place where its condition holds
 	Waiver  *policy.Waiver
 }
+
+// ID identifies the question.
+func (q *Question) ID() ID {
+	return ID{Rule: q.Name, Kind: q.Kind, Kernel: q.Subject.Name, Arch: q.Subject.Arch, Entry: q.Entry, Case: q.Case, Machine: q.Machine, Reference: q.Reference}
+}
+
+func (q Question) String() string { return q.ID().String() }
 
 // Need is the question's first need of a use and a tier, nil where there is
 // none.
@@ -224,12 +238,12 @@ const calibrationAge = 30 * 24 * time.Hour
 // Make asks every rule of every subject. Questions about a machine are not
 // bound to one.
 func Make(p *policy.Policy, subjects []*Subject, o Options) Plan {
-	return ask(p, subjects, o, func(a *asker, out []Question) []Question { return a.questions(out, "") })
+	return ask(p, subjects, o, func(a *asker, out []Question) []Question { return a.questions(out, place{}) })
 }
 
 // ask makes a plan of what is asked of each subject.
 func ask(p *policy.Policy, subjects []*Subject, o Options, of func(*asker, []Question) []Question) Plan {
-	a := &asker{policy: p, options: o, shared: map[sameNeed]*evidence.Need{}, keys: map[evidence.Key]*evidence.Key{},
+	a := &asker{policy: p, options: o, forms: map[Form]*Form{}, needed: map[need]*evidence.Need{}, wanted: map[evidence.Wanted]*evidence.Wanted{}, keys: map[evidence.Key]*evidence.Key{},
 		recent: &evidence.Window{From: o.Now.Add(-calibrationAge), Until: o.Now}}
 	if p.MaxAge > 0 {
 		a.young = &evidence.Window{From: o.Now.Add(-p.MaxAge), Until: o.Now}
@@ -308,7 +322,7 @@ func open(n *evidence.Need, l *evidence.Ledger) bool {
 // lacks are the needs of a question that can still be measured on the machine
 // that measures.
 func (p Plan) lacks(q *Question, l *evidence.Ledger) []*evidence.Need {
-	if q.Stopped != "" || p.at != "" && q.On != p.at || p.only != nil && !p.only[q.Kernel] {
+	if q.Stopped != "" || p.at != "" && q.On != p.at || p.only != nil && !p.only[q.Subject.Name] {
 		return nil
 	}
 	return slices.DeleteFunc(q.asks(l), func(n *evidence.Need) bool { return !open(n, l) })

@@ -119,7 +119,7 @@ func words(q *Question) string {
 func of(p Plan, rule string) []*Question {
 	var out []*Question
 	for i := range p.Questions {
-		if p.Questions[i].ID.Rule == rule {
+		if p.Questions[i].Name == rule {
 			out = append(out, &p.Questions[i])
 		}
 	}
@@ -248,7 +248,7 @@ func TestSettled(t *testing.T) {
 				t.Errorf("%s: %+v", c.name, q)
 			}
 			if q.Kind == Settled {
-				got = append(got, q.ID.Rule+": "+string(q.Cause))
+				got = append(got, q.Name+": "+string(q.Cause))
 			}
 		}
 		if strings.Join(got, ", ") != c.want || c.alone != (len(p.Questions) == len(got)) {
@@ -262,16 +262,16 @@ func distinctIDs(t *testing.T, p Plan) {
 	t.Helper()
 	ids, texts := map[ID]bool{}, map[string]bool{}
 	for _, q := range p.Questions {
-		text := q.ID.String()
-		if ids[q.ID] || texts[text] {
+		text := q.ID().String()
+		if ids[q.ID()] || texts[text] {
 			t.Errorf("two questions are %s", text)
 		}
-		ids[q.ID], texts[text] = true, true
+		ids[q.ID()], texts[text] = true, true
 		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("%q cannot be printed", text)
 		}
-		if q.Kernel == "" || q.ID.Rule == "" || q.Kind == "" || q.Subject == nil {
-			t.Errorf("%+v names nothing", q.ID)
+		if q.Subject.Name == "" || q.Name == "" || q.Kind == "" || q.Subject == nil {
+			t.Errorf("%+v names nothing", q.ID())
 		}
 	}
 }

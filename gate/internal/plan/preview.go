@@ -84,7 +84,7 @@ func (p Plan) Preview(l *evidence.Ledger) Preview {
 	out := Preview{Schema: previewSchema, Questions: []Asked{}}
 	for i := range p.Questions {
 		q := &p.Questions[i]
-		a := Asked{ID: q.ID, Answer: IsMissing}
+		a := Asked{ID: q.ID(), Answer: IsMissing}
 		switch {
 		case q.Kind == Settled:
 			a.Answer = IsSettled

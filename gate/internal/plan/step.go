@@ -126,7 +126,7 @@ func (p Plan) Calibrations(on evidence.Machine) []Task {
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		n := q.Need(evidence.Answers, evidence.Correctness)
-		if q.Kind == Correct && on.Runs(q.Arch) && p.asksFor(on) {
+		if q.Kind == Correct && on.Runs(q.Subject.Arch) && p.asksFor(on) {
 			k := n.Key.On(on.Key())
 			k.Tier = evidence.Calibration
 			tasks = append(tasks, Task{Key: k, Subject: q.Subject})

@@ -36,13 +36,14 @@ func (a *asker) conditions(r *policy.Rule) []Question {
 	}
 	var out []Question
 	for _, c := range cases {
-		q := a.question(r.ID, Condition, c.Name, w)
+		q := a.question(Form{Name: r.ID, Rule: w, Kind: Condition, Case: c.Name})
 		switch {
 		case !w.Metric.Time():
-			q.Needs = a.needs(a.figure(w, s.Head, c, evidence.Answers))
+			asked := []need{a.figure(w, s.Head, c, evidence.Answers)}
 			if w.MinImprovement.Set {
-				q.Needs = a.needs(q.Needs[0], a.figure(w, s.Base, c, evidence.Answers))
+				asked = append(asked, a.figure(w, s.Base, c, evidence.Answers))
 			}
+			q.Needs = a.needs(asked...)
 		case w.Limit.Set:
 			q.Needs = a.needs(a.record(evidence.Latency, s.Head, c, evidence.Answers))
 		default:

@@ -86,8 +86,7 @@ func leftOut(a *build.Artifact, k compiled) int {
 func at(m evidence.Metrics, where string) evidence.Metrics {
 	out := evidence.Metrics{}
 	for name, v := range m {
-		v.Where = where
-		out[name] = v
+		out[name] = v.In(where)
 	}
 	return out
 }

@@ -49,12 +49,12 @@ func TestEveryKernelOfTheCodeCounts(t *testing.T) {
 		"ptxas.registers": {32, "two, which entries: leaves out"}, "ptxas.spill_bytes": {36, "two, which entries: leaves out"},
 		"ptxas.stack_bytes": {40, "two, which entries: leaves out"}, "ptxas.shared_bytes": {128, "one"}, "ptxas.barriers": {1, "one"}, "ptxas.spill_load_bytes": {16, "two, which entries: leaves out"},
 	} {
-		if v := r.Metrics.Get(name); !v.Known() || v.Number != want.number || v.Where != want.where {
+		if v := r.Metrics.Get(name); !v.Known() || v.Number != want.number || v.Where() != want.where {
 			t.Errorf("%s: %+v, want %+v", name, v, want)
 		}
 	}
 	for entry, want := range map[string]float64{"one": 16, "two": 32} {
-		if v := r.Entries[entry].Get("ptxas.registers"); len(r.Entries) != 2 || v.Number != want || v.Where != "" {
+		if v := r.Entries[entry].Get("ptxas.registers"); len(r.Entries) != 2 || v.Number != want || v.Where() != "" {
 			t.Errorf("%s of %d functions: %+v", entry, len(r.Entries), v)
 		}
 	}

@@ -99,7 +99,7 @@ func figureRows(figures []diff.Figure) [][]string {
 		if f.Change != nil && f.Direction != diff.Equal {
 			change = compare.Percent(*f.Change)
 		}
-		rows = append(rows, []string{f.Metric, f.Better, inTable(f.A), inTable(f.B), change, string(f.Direction), cmp.Or(f.Entry, f.A.Where, f.B.Where)})
+		rows = append(rows, []string{f.Metric, f.Better, inTable(f.A), inTable(f.B), change, string(f.Direction), cmp.Or(f.Entry, f.A.Where(), f.B.Where())})
 	}
 	return rows
 }

@@ -145,14 +145,14 @@ func holds(r *evidence.Record) string {
 func metricRows(entry string, m evidence.Metrics) [][]string {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		rows = append(rows, []string{name, figureText(m[name]), cmp.Or(entry, m[name].Where)})
+		rows = append(rows, []string{name, figureText(m[name]), cmp.Or(entry, m[name].Where())})
 	}
 	return rows
 }
 
 func figureText(v evidence.Value) string {
 	if !v.Known() {
-		return v.Missing
+		return v.Missing()
 	}
-	return metric.Show(v.Number, v.Unit)
+	return metric.Show(v.Number, v.Unit())
 }

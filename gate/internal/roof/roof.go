@@ -79,9 +79,7 @@ func (b Bound) Percent(ns float64) evidence.Value {
 	if !(ns > 0) {
 		return evidence.Absent("a time of 0 was not measured", "%")
 	}
-	v := evidence.Of(100*b.NS/ns, "%")
-	v.Where = b.For
-	return v
+	return evidence.Of(100*b.NS/ns, "%").In(b.For)
 }
 
 // amount writes a large number with a prefix: 4294967296 FLOP is "4.3 GFLOP".

@@ -156,7 +156,7 @@ func TestImpossible(t *testing.T) {
 	if (Bound{}).Impossible(0) {
 		t.Error("what has no bound was called impossible")
 	}
-	if v := b.Percent(4000); v.Number != 25 || v.Unit != "%" {
+	if v := b.Percent(4000); v.Number != 25 || v.Unit() != "%" {
 		t.Errorf("%+v", v)
 	}
 	if v := b.Percent(0); v.Known() {

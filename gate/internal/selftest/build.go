@@ -121,7 +121,7 @@ func byRegisters(asked plan.Plan, l *evidence.Ledger) []candidate {
 		if s.Head.Why != "" || s.State == verdict.Gone {
 			continue
 		}
-		e := l.Find(&evidence.Need{Key: &evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}})
+		e := l.Find(evidence.NeedOf(evidence.Key{Tier: evidence.Static, At: evidence.Address{Identity: s.Head.Identity}}))
 		if e.Measured() && e.Record.Metrics.Get("ptxas.registers").Known() {
 			out = append(out, candidate{s, e.Record})
 		}

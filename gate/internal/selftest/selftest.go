@@ -284,7 +284,7 @@ func (r *Result) waivers(b *bench) error {
 			days    int
 		}{{"a waiver that expired", 1e12, -2}, {"a waiver that is exceeded", 0, 30}} {
 			c, p := *b, *b.policy
-			p.Waivers = []policy.Waiver{{Rule: q.ID.Rule, Kernel: q.Kernel, Ceiling: policy.Amount{Number: w.ceiling, Text: "planted", Set: true},
+			p.Waivers = []policy.Waiver{{Rule: q.Name, Kernel: q.Subject.Name, Ceiling: policy.Amount{Number: w.ceiling, Text: "planted", Set: true},
 				Until: b.options.Now.AddDate(0, 0, w.days).UTC().Truncate(24 * time.Hour), Owner: "planted", Reason: "planted"}}
 			c.policy = &p
 			if err := c.ask(); err != nil {
