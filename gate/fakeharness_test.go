@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kernelgate/gate/kernels/harness"
 )
 
 // A behaviour is how a kernel of a script acts on the simulated GPU. The fake
@@ -90,7 +92,7 @@ func (s *fakeStream) send(kind string, body map[string]any) {
 
 func (s *fakeStream) end(lie bool) {
 	counts := map[string]any{}
-	for _, kind := range []string{"begin", "check", "time", "profile", "absent", "error"} {
+	for _, kind := range []string{"peaks", "begin", "check", "time", "profile", "absent", "error"} {
 		counts[kind] = s.sent[kind]
 	}
 	if lie {
@@ -124,7 +126,7 @@ func fakeHarness(args []string) int {
 		seed = s[0]
 	}
 	s := &fakeStream{sent: map[string]int{}}
-	s.send("config", map[string]any{"protocol": "gate-harness/2", "mode": args[0], "seed": json.Number(seed), "device": fakeDevice()})
+	s.send("config", map[string]any{"protocol": harness.Protocol, "mode": args[0], "seed": json.Number(seed), "device": fakeDevice()})
 	if args[0] == "prepare" {
 		name, dims, _ := strings.Cut(flags["--case"][0], "=")
 		for i, d := range strings.Split(dims, ",") {
@@ -145,6 +147,9 @@ func fakeHarness(args []string) int {
 		}
 		s.end(false)
 		return 0
+	}
+	if args[0] == "time" {
+		s.send("peaks", fakePeaks())
 	}
 	status, lie := 0, false
 	for _, run := range flags["--run"] {
@@ -173,10 +178,23 @@ func fakeHarness(args []string) int {
 	return status
 }
 
-// fakeDevice is as fast as an H200, whatever it is called.
 func fakeDevice() map[string]any {
-	return map[string]any{"name": os.Getenv("FAKE_GPU_NAME"), "sms": 132, "l2_bytes": 62914560,
-		"sm_clock_max_mhz": 1980, "memory_clock_max_mhz": 3201, "memory_bus_bits": 6144}
+	return map[string]any{"name": os.Getenv("FAKE_GPU_NAME"), "l2_bytes": 62914560}
+}
+
+// fakePeaks are about those of an H200, whatever the card is called. Of the arithmetic
+// that FAKE_NO_PEAK names none is known.
+func fakePeaks() map[string]any {
+	flops, absent := map[string]any{}, map[string]any{}
+	for unit, rate := range map[string]float64{"f64": 66_000, "f32": 66_000, "tf32": 530_000, "f16": 1_070_000, "bf16": 1_070_000, "f8": 2_140_000, "i8": 2_140_000} {
+		if unit == os.Getenv("FAKE_NO_PEAK") {
+			absent[unit] = "no instruction that the harness has for this card is known to reach the peak of " + unit
+		} else {
+			flops[unit] = rate
+		}
+	}
+	return map[string]any{"cold_bytes_per_ns": map[string]any{"read": 4400, "write": 4000, "copy": 4200},
+		"warm_bytes_per_ns": map[string]any{"read": 6600, "write": 5000, "copy": 6000}, "flops_per_ns": flops, "absent": absent, "sm_mhz": map[string]any{}}
 }
 
 // A fakeRun is one kernel on one case.

@@ -1,5 +1,7 @@
 #include "device_code.h"
 
+#include "launch.h"
+
 namespace {
 
 constexpr unsigned kThreads = 256, kMostBlocks = 2048;
@@ -119,43 +121,33 @@ unsigned blocks_for(size_t items) {
   return blocks < 1 ? 1 : blocks > kMostBlocks ? kMostBlocks : static_cast<unsigned>(blocks);
 }
 
-template <class... P>
-cudaError_t launch(void (*kernel)(P...), unsigned blocks, size_t shared_bytes, cudaStream_t stream, std::common_type_t<P>... args) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...);
-}
-
 }  // namespace
 
 unsigned char pattern_byte(Pattern pattern, size_t i) { return pattern_at(pattern, i); }
 
 cudaError_t enqueue_pattern(unsigned char* at, size_t bytes, Pattern pattern, cudaStream_t stream) {
-  return launch(write_pattern, blocks_for(bytes / 4), 0, stream, at, bytes, pattern);
+  return launch(write_pattern, blocks_for(bytes / 4), kThreads, 0, stream, at, bytes, pattern);
 }
 
 cudaError_t enqueue_count_differences(const unsigned char* a, const unsigned char* b, size_t bytes, unsigned long long* count,
                                       cudaStream_t stream) {
-  return launch(count_differences, blocks_for(bytes / 8), 0, stream, a, b, bytes, count);
+  return launch(count_differences, blocks_for(bytes / 8), kThreads, 0, stream, a, b, bytes, count);
 }
 
 cudaError_t enqueue_count_unlike(const unsigned char* at, size_t bytes, Pattern pattern, unsigned long long* count, cudaStream_t stream) {
-  return launch(count_unlike, blocks_for(bytes / 4), 0, stream, at, bytes, pattern, count);
+  return launch(count_unlike, blocks_for(bytes / 4), kThreads, 0, stream, at, bytes, pattern, count);
 }
 
 cudaError_t enqueue_slow_copy(const unsigned char* from, unsigned char* to, size_t bytes, uint64_t wait_ns, cudaStream_t stream) {
-  return launch(slow_copy, 32, 0, stream, from, to, bytes, wait_ns);
+  return launch(slow_copy, 32, kThreads, 0, stream, from, to, bytes, wait_ns);
 }
 
 cudaError_t enqueue_read(const unsigned char* at, size_t bytes, uint32_t* sink, cudaStream_t stream) {
-  return launch(read_memory, blocks_for(bytes / 4), 0, stream, reinterpret_cast<const uint32_t*>(at), bytes / 4, sink);
+  return launch(read_memory, blocks_for(bytes / 4), kThreads, 0, stream, reinterpret_cast<const uint32_t*>(at), bytes / 4, sink);
 }
 
 cudaError_t enqueue_read_everywhere(const unsigned char* at, size_t bytes, int multiprocessors, uint32_t* sink, cudaStream_t stream) {
-  return launch(read_everywhere, static_cast<unsigned>(multiprocessors), 0, stream, reinterpret_cast<const uint32_t*>(at), bytes / 4, sink);
+  return launch(read_everywhere, static_cast<unsigned>(multiprocessors), kThreads, 0, stream, reinterpret_cast<const uint32_t*>(at), bytes / 4, sink);
 }
 
 cudaError_t prepare_dirty(size_t shared_bytes) {
@@ -163,15 +155,14 @@ cudaError_t prepare_dirty(size_t shared_bytes) {
 }
 
 cudaError_t enqueue_dirty(uint32_t seed, int multiprocessors, size_t shared_bytes, uint32_t* sink, cudaStream_t stream) {
-  return launch(dirty, static_cast<unsigned>(multiprocessors), shared_bytes, stream, seed, shared_bytes / 4, sink);
+  return launch(dirty, static_cast<unsigned>(multiprocessors), kThreads, shared_bytes, stream, seed, shared_bytes / 4, sink);
 }
 
-cudaError_t enqueue_busy(uint64_t ns, uint32_t* sink, cudaStream_t stream) { return launch(busy, 8, 0, stream, ns, sink); }
+cudaError_t enqueue_busy(uint64_t ns, uint32_t* sink, cudaStream_t stream) { return launch(busy, 8, kThreads, 0, stream, ns, sink); }
 
-cudaError_t enqueue_stamp(Stamp* at, cudaStream_t stream) {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(1);
-  config.blockDim = dim3(1);
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, stamp, at);
+cudaError_t enqueue_stamp(Stamp* at, cudaStream_t stream) { return launch(stamp, 1, 1, 0, stream, at); }
+
+double clock_between(const Stamp& from, const Stamp& to) {
+  if (from.multiprocessor != to.multiprocessor || to.ns <= from.ns) return 0;
+  return static_cast<double>(to.cycles - from.cycles) / static_cast<double>(to.ns - from.ns) * 1e3;
 }

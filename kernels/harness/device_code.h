@@ -42,3 +42,6 @@ cudaError_t prepare_dirty(size_t shared_bytes);
 // Keeps a few multiprocessors busy.
 cudaError_t enqueue_busy(uint64_t ns, uint32_t* sink, cudaStream_t stream);
 cudaError_t enqueue_stamp(Stamp* stamp, cudaStream_t stream);
+
+// clock_between is the clock between two stamps, in MHz; 0 where they do not tell it.
+double clock_between(const Stamp& from, const Stamp& to);

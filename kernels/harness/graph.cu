@@ -174,17 +174,17 @@ void CUDART_CB Stopwatch::hold(void* self) {
   }
 }
 
-Reading Stopwatch::replay(const CallGraph& graph, const Stream& stream) {
+Reading Stopwatch::time(const std::function<cudaError_t()>& launch, const Stream& stream) {
   for (int i = 0; i < kTries; ++i) {
     released_ = expired_ = false;
     must(cudaLaunchHostFunc(stream.get(), hold, this), "holding the stream");
     const cudaError_t started = cudaEventRecord(start_.get(), stream.get());
-    const cudaError_t launched = graph.launch(stream);
+    const cudaError_t launched = launch();
     const cudaError_t stopped = cudaEventRecord(stop_.get(), stream.get());
     const double released = host_ns();
     released_.store(true, std::memory_order_release);
     must(started, "recording an event");
-    must(launched, "launching a graph");
+    must(launched, "launching what is timed");
     must(stopped, "recording an event");
     must(cudaEventSynchronize(stop_.get()), "waiting for a replay");
     const double host = host_ns() - released;

@@ -63,11 +63,14 @@ struct Reading {
   double device_ns, host_ns;
 };
 
-// A Stopwatch times one replay by two events. The stream is held while all three
+// A Stopwatch times one launch by two events. The stream is held while all three
 // are enqueued, so that no gap of the host's lies between the events.
 class Stopwatch {
  public:
-  Reading replay(const CallGraph& graph, const Stream& stream);
+  Reading time(const std::function<cudaError_t()>& launch, const Stream& stream);
+  Reading replay(const CallGraph& graph, const Stream& stream) {
+    return time([&] { return graph.launch(stream); }, stream);
+  }
 
  private:
   static void CUDART_CB hold(void* self);

@@ -14,7 +14,7 @@ import "embed"
 // Protocol names the command line and the JSON lines of the program. The
 // program repeats it in its first line; evidence of another protocol is not
 // comparable.
-const Protocol = "gate-harness/2"
+const Protocol = "gate-harness/3"
 
 // Files holds every source that the program is built from, gate.h included,
 // without folders.

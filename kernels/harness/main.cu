@@ -14,12 +14,13 @@
 #include <memory>
 
 #include "beating.h"
+#include "peaks.h"
 #include "serve.h"
 #include "units.h"
 
 namespace {
 
-constexpr char kProtocol[] = "gate-harness/2";
+constexpr char kProtocol[] = "gate-harness/3";
 enum Exit { kAllRan = 0, kErrors = 1, kUsage = 2 };
 
 // A Session is the runner's side of all runs.
@@ -37,9 +38,11 @@ class Session {
   }
 
   // run_all does every run in the order given. It stops at the first error that
-  // the context cannot recover from: nothing after it would mean anything.
+  // the context cannot recover from: nothing after it would mean anything. The
+  // peaks come first: no code of a kernel is loaded yet.
   void run_all() {
     if (options_.settle_ms > 0) (void)worker_.ask(Request::settle, Message().put(options_.settle_ms));
+    if (options_.mode == Mode::time) measure_card();
     for (const Run& run : options_.runs)
       if (!run_one(run) && worker_.lost()) return;
   }
@@ -47,6 +50,11 @@ class Session {
  private:
   Job job(const Run& run) {
     return {options_, op_, data_, worker_, options_.kernels[run.kernel], problems_[run.case_index], records_};
+  }
+
+  void measure_card() {
+    Message answer = worker_.ask(Request::peaks);
+    records_.peaks(Peaks::get(answer).record());
   }
 
   bool run_one(const Run& run) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "peaks.h"
 #include "stage.h"
 #include "wire.h"
 
@@ -88,6 +89,11 @@ Message Server::handle(Message& request) {
     case Request::settle: {
       device_.settle(request.get<double>());
       return result();
+    }
+    case Request::peaks: {
+      Message answer = result();
+      measure_peaks(device_).put(answer);
+      return answer;
     }
     case Request::profile: return profile();
   }

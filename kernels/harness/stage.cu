@@ -277,9 +277,7 @@ double Stage::clock_mhz() {
   Stamp stamps[2];
   must(cudaMemcpyAsync(stamps, stamps_.get(), sizeof stamps, cudaMemcpyDeviceToHost, stream_.get()), "reading the clock");
   stream_.wait("reading the clock");
-  if (stamps[0].multiprocessor != stamps[1].multiprocessor || stamps[1].ns <= stamps[0].ns) return 0;
-  const double mhz = static_cast<double>(stamps[1].cycles - stamps[0].cycles) / static_cast<double>(stamps[1].ns - stamps[0].ns) * 1e3;
-  return std::round(mhz * 10) / 10;
+  return std::round(clock_between(stamps[0], stamps[1]) * 10) / 10;
 }
 
 Times Stage::time(Regime regime, double warmup_ms, int warmup_batches, int batches, unsigned char* outputs) {

@@ -33,7 +33,7 @@ void RecordStream::error(const std::string& kernel, const std::string& case_name
 
 void RecordStream::end() {
   Json counts;
-  counts.field("begin", begins_).field("check", checks_).field("time", times_);
+  counts.field("peaks", peaks_).field("begin", begins_).field("check", checks_).field("time", times_);
   Json milliseconds;
   for (const auto& [work, spent] : spent_) milliseconds.field(work, std::round(spent * 10) / 10);
   send("end", counts.field("profile", profiles_).field("absent", absents_).field("error", errors_).field("ms", milliseconds), nullptr);

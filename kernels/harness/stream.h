@@ -21,6 +21,7 @@ class RecordStream {
     send("config", body, nullptr);
     announced_ = true;
   }
+  void peaks(const Json& body) { send("peaks", body, &peaks_); }
   void begin(const Json& body) { send("begin", body, &begins_); }
   void check(const Json& body) { send("check", body, &checks_); }
   void time(const Json& body) { send("time", body, &times_); }
@@ -48,5 +49,5 @@ class RecordStream {
   std::atomic<bool> announced_{false};
   std::map<std::string, double> spent_;
   int fd_ = -1;
-  int begins_ = 0, checks_ = 0, times_ = 0, profiles_ = 0, absents_ = 0, errors_ = 0;
+  int peaks_ = 0, begins_ = 0, checks_ = 0, times_ = 0, profiles_ = 0, absents_ = 0, errors_ = 0;
 };

@@ -21,6 +21,7 @@ const char* name(Request request) {
   switch (request) {
     case Request::open: return "open";
     case Request::settle: return "settle";
+    case Request::peaks: return "peaks";
     case Request::stage: return "stage";
     case Request::load: return "load";
     case Request::attempt: return "attempt";

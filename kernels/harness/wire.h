@@ -64,7 +64,7 @@ class Message {
 };
 
 // What the runner asks of the worker, in the order in which it comes up.
-enum class Request : uint8_t { open, settle, stage, load, attempt, time, skip, single, fresh, profile };
+enum class Request : uint8_t { open, settle, peaks, stage, load, attempt, time, skip, single, fresh, profile };
 const char* name(Request request);
 // How the worker answers: with a result, with a Failure, or that it is at work.
 enum class Answer : uint8_t { result, failure, alive };

@@ -170,6 +170,7 @@ func word(v evidence.Value) string {
 type recording struct {
 	kernel  string
 	configs []*configMsg
+	peaks   int
 	begun   []string // classes
 	checks  []evidence.Check
 	times   []timeMsg
@@ -213,6 +214,9 @@ func (rec *recording) take(m message, r *evidence.Record, mode string) error {
 			return fmt.Errorf("the mode is %q, not %q", m.Config.Mode, mode)
 		}
 		return sameDevice(m.Config.Device, r.Provenance)
+	case m.Peaks != nil:
+		rec.peaks++
+		return m.Peaks.valid()
 	case m.End != nil:
 		rec.ends = append(rec.ends, *m.End)
 		return nil
@@ -400,7 +404,7 @@ func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.
 	if len(rec.times) != len(samples) || len(samples) == 0 || len(rec.begun) != len(rec.times)+rec.absent {
 		return fmt.Errorf("it holds %d samples%s, and its raw input %d", len(samples), what, len(rec.times))
 	}
-	if len(rec.configs) != len(rec.ends) || len(rec.times)%len(rec.configs) != 0 {
+	if len(rec.configs) != len(rec.ends) || len(rec.configs) != rec.peaks || len(rec.times)%len(rec.configs) != 0 {
 		return errors.New("its raw input is not of whole processes")
 	}
 	if o := r.Open; o != nil && o.Processes > 0 && o.Processes != len(rec.configs) {

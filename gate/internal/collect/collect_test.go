@@ -80,7 +80,7 @@ func TestCheckTellsFailuresApart(t *testing.T) {
 		{"never begins", say(configLine) + "exit 0", evidence.Tool, "the harness ended with status 0 and without its end record: ", 0},
 		{"says nothing", "exit 0", evidence.Tool, "the harness ended with status 0 and without its end record: ", 0},
 		{"tool error", say(configLine, endLine()) + "echo no device >&2; exit 3", evidence.Tool, "the harness ended with status 3: no device", 0},
-		{"wrong counts", say(configLine, beginLine, endLine()), evidence.Tool, "harness output, line 3: the end record counts {Begin:0 Check:0 Time:0 Profile:0 Absent:0 Error:0}, {Begin:1 Check:0 Time:0 Profile:0 Absent:0 Error:0} arrived", 0},
+		{"wrong counts", say(configLine, beginLine, endLine()), evidence.Tool, "harness output, line 3: the end record counts {Peaks:0 Begin:0 Check:0 Time:0 Profile:0 Absent:0 Error:0}, {Peaks:0 Begin:1 Check:0 Time:0 Profile:0 Absent:0 Error:0} arrived", 0},
 		{"noise", say(configLine, "cuda says hello", beginLine, checkLine), evidence.Tool, "harness output, line 2: invalid character 'c' looking for beginning of value", 0},
 		{"nothing checked", say(configLine, beginLine, endLine(beginLine)), evidence.Tool, `harness output, line 3: no result came of op/k on small, inputs "normal"`, 0},
 		{"another kernel's check", say(configLine, strings.Replace(checkLine, "op/k", "op/x", 1), endLine(checkLine)), evidence.Tool, "the harness sent no check for this case", 0},

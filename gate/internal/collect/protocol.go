@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,7 @@ import (
 
 type message struct {
 	Config  *configMsg  `json:"config,omitempty"`
+	Peaks   *peaksMsg   `json:"peaks,omitempty"`
 	Begin   *unitMsg    `json:"begin,omitempty"`
 	Check   *checkMsg   `json:"check,omitempty"`
 	Time    *timeMsg    `json:"time,omitempty"`
@@ -33,6 +35,22 @@ type configMsg struct {
 	Mode     string          `json:"mode"`
 	Seed     json.Number     `json:"seed"`
 	Device   json.RawMessage `json:"device"`
+}
+
+// peaksMsg is what the card was seen to do at best.
+type peaksMsg struct {
+	Cold   trafficMsg         `json:"cold_bytes_per_ns"`
+	Warm   trafficMsg         `json:"warm_bytes_per_ns"`
+	Flops  map[string]float64 `json:"flops_per_ns"`
+	Absent map[string]string  `json:"absent"`
+	SMMHz  map[string]float64 `json:"sm_mhz"`
+}
+
+// trafficMsg is by what is done with the bytes; one that is copied counts twice.
+type trafficMsg struct {
+	Read  float64 `json:"read"`
+	Write float64 `json:"write"`
+	Copy  float64 `json:"copy"`
 }
 
 type unitMsg struct {
@@ -101,6 +119,7 @@ type endMsg struct {
 
 // sentMsg counts records.
 type sentMsg struct {
+	Peaks   int `json:"peaks"`
 	Begin   int `json:"begin"`
 	Check   int `json:"check"`
 	Time    int `json:"time"`
@@ -112,6 +131,7 @@ type sentMsg struct {
 // A stream is what one harness process sent.
 type stream struct {
 	config  *configMsg
+	peaks   []peaksMsg
 	last    *unitMsg // the unit begun last, or in error: where a crash or a hang belongs
 	checks  []checkMsg
 	times   []timeMsg
@@ -174,7 +194,7 @@ func (s *stream) read(data []byte) error {
 // messages is how many a record holds.
 func (m message) messages() int {
 	n := 0
-	for _, there := range []bool{m.Config != nil, m.Begin != nil, m.Check != nil, m.Time != nil, m.Profile != nil, m.Absent != nil, m.Alive != nil, m.Error != nil, m.End != nil} {
+	for _, there := range []bool{m.Config != nil, m.Peaks != nil, m.Begin != nil, m.Check != nil, m.Time != nil, m.Profile != nil, m.Absent != nil, m.Alive != nil, m.Error != nil, m.End != nil} {
 		if there {
 			n++
 		}
@@ -191,6 +211,12 @@ func (s *stream) take(m message, line []byte, sent *sentMsg) error {
 		s.config = m.Config
 		if m.Config.Protocol != harness.Protocol {
 			return fmt.Errorf("the protocol is %q, this gate speaks %q", m.Config.Protocol, harness.Protocol)
+		}
+	case m.Peaks != nil:
+		sent.Peaks++
+		s.peaks = append(s.peaks, *m.Peaks)
+		if err := s.beforeAll(*m.Peaks); err != nil {
+			return err
 		}
 	case m.Begin != nil:
 		sent.Begin++
@@ -241,6 +267,14 @@ func (s *stream) take(m message, line []byte, sent *sentMsg) error {
 	return nil
 }
 
+// beforeAll requires peaks that are possible, once and before a kernel is loaded.
+func (s *stream) beforeAll(p peaksMsg) error {
+	if len(s.peaks) > 1 || s.last != nil {
+		return errors.New("the peaks of the card come once, and before any kernel")
+	}
+	return p.valid()
+}
+
 // begin notes that a part of a unit has no result yet.
 func (s *stream) begin(u unitMsg) {
 	if s.results == nil {
@@ -278,6 +312,9 @@ func (u unitMsg) String() string {
 // through one op's. A unit with an error is not held to that, and a profile
 // announces nothing finer.
 func (s *stream) complete() error {
+	if s.config.Mode == "time" && len(s.times) > 0 && len(s.peaks) == 0 {
+		return errors.New("times came, and no peaks of the card")
+	}
 	whole := slices.DeleteFunc(slices.Clone(s.begun), func(u unitMsg) bool {
 		return u.Class == "" && u.Regime == "" || s.failed(u.Kernel, u.Case)
 	})

@@ -199,18 +199,14 @@ type Provenance struct {
 	Card     string  `json:"card,omitempty"` // tells single cards of one machine key apart
 }
 
-// A Capacity is what bounds the speed of a card.
+// A Capacity is the fastest that a card was seen to be in the processes of a record,
+// before a kernel was loaded.
 type Capacity struct {
-	SMs            int `json:"sms"`
-	SMClockMHz     int `json:"sm_clock_max_mhz"`
-	MemoryClockMHz int `json:"memory_clock_max_mhz"`
-	BusBits        int `json:"memory_bus_bits"`
-	L2Bytes        int `json:"l2_bytes"`
-}
-
-// Known reports whether all of it is there.
-func (c Capacity) Known() bool {
-	return min(c.SMs, c.SMClockMHz, c.MemoryClockMHz, c.BusBits, c.L2Bytes) > 0
+	L2Bytes        int                `json:"l2_bytes"`
+	ColdBytesPerNS float64            `json:"cold_bytes_per_ns"` // of its memory
+	WarmBytesPerNS float64            `json:"warm_bytes_per_ns"` // of its L2
+	FlopsPerNS     map[string]float64 `json:"flops_per_ns"`      // by the arithmetic
+	Absent         map[string]string  `json:"absent,omitempty"`  // why there is none of an arithmetic
 }
 
 // Raw is an input kept beside the record, compressed with gzip.

@@ -23,7 +23,7 @@ func whole() *Record {
 		Continues: strings.Repeat("01", 32), Open: &Open{Plan: "10 processes", States: []CacheState{Warm}, Processes: 3},
 		Provenance: Provenance{Recorded: "2026-11-20T10:00:00Z", Kernel: "sum/<one> & two", Commit: "0123", Compiler: "13.0.88",
 			Profiler: "ncu 2025.3.1", Protocol: "gate-harness/1", Machine: h200},
-		Capacity: &Capacity{SMs: 132, SMClockMHz: 1980, MemoryClockMHz: 3201, BusBits: 6144, L2Bytes: 62914560},
+		Capacity: &Capacity{L2Bytes: 62914560, ColdBytesPerNS: 4400, WarmBytesPerNS: 6500.5, FlopsPerNS: map[string]float64{"f16": 989000}, Absent: map[string]string{"f8": "none"}},
 		Metrics:  Metrics{"latency.typical": Of(100.5, "ns"), "latency.mean": Of(0, "ns"), "ncu.achieved_occupancy": Absent("no counter of that name", "%")},
 		Entries:  map[string]Metrics{"k(int*)": {"ptxas.registers": Of(32, "registers/thread")}},
 		Failure:  &Failure{Kind: Hang, Message: "it hangs", Hint: "wait"},

@@ -147,7 +147,7 @@ func enter(l *evidence.Ledger, f fact, k evidence.Key) {
 		if r.Provenance.Machine == (evidence.Machine{}) && k.Tier != evidence.Static {
 			r.Provenance.Machine = h200
 			if k.Tier == evidence.Latency {
-				r.Capacity = &evidence.Capacity{SMs: 132, SMClockMHz: 1980, MemoryClockMHz: 3201, BusBits: 6144, L2Bytes: 62914560}
+				r.Capacity = &evidence.Capacity{L2Bytes: 62914560, ColdBytesPerNS: 4400, WarmBytesPerNS: 6600, FlopsPerNS: map[string]float64{"f16": 989000}}
 			}
 		}
 		source := f.source

@@ -12,6 +12,10 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
+// Units are the kinds of arithmetic whose peaks the harness measures: floating point
+// by the width of what is multiplied, tf32 and bf16 by their names, and 8-bit integers.
+var Units = []string{"f64", "f32", "tf32", "f16", "bf16", "f8", "i8"}
+
 // A Work is the least that one call of an op does on one case. What is 0 is not
 // stated.
 type Work struct {
@@ -27,48 +31,63 @@ type Bound struct {
 }
 
 // share is the part of the bound below which a time is impossible. The rest is for
-// what the bound does not know: plain multiprocessors that work beside the tensor
-// cores, and a few lines of the inputs that survive in the L2.
+// what the bound does not know: a clock that was lower while the peaks were measured,
+// plain multiprocessors that work beside the tensor cores, and a few lines of the
+// inputs that survive in the L2.
 const share = 0.8
 
 // Of is the least time of one call in a state of the caches, by what the record of
 // a time says of its card. Calls are those of one batch. The error says what is
 // not known; the bound is then that of the rest, and 0 where nothing is known.
 func Of(w Work, by *evidence.Record, state evidence.CacheState, calls int) (Bound, error) {
-	if by.Capacity == nil || !by.Capacity.Known() {
-		return Bound{}, errors.New("the record does not say how fast the card's memory and multiprocessors are")
+	c := by.Capacity
+	if c == nil {
+		return Bound{}, errors.New("the record does not say how fast the card was seen to be")
 	}
 	var least Bound
 	var unknown error
 	if w.Flops > 0 {
-		perCycle, known := peaks[by.Provenance.Machine.CC][w.Unit]
+		rate, known := c.FlopsPerNS[w.Unit]
 		if known {
-			least = Bound{float64(w.Flops) / perNanosecond(by.Capacity, perCycle), amount(float64(w.Flops), "FLOP of "+w.Unit)}
+			least = Bound{float64(w.Flops) / rate, amount(float64(w.Flops), "FLOP of "+w.Unit)}
 		} else {
-			unknown = fmt.Errorf("no peak of %s is known for compute capability %s", w.Unit, by.Provenance.Machine.CC)
+			unknown = noPeak(c, w.Unit)
 		}
 	}
-	if state == evidence.Cold && w.Bytes > 0 {
-		moved := float64(w.Bytes) - float64(by.Capacity.L2Bytes)/float64(max(calls, 1))
-		if ns := moved / bandwidth(by.Capacity); ns > least.NS {
-			least = Bound{ns, amount(moved, "B of memory")}
-		}
+	if w.Bytes > 0 {
+		least = longer(least, memory(w, c, state, calls))
 	}
 	if least.NS == 0 && unknown == nil {
-		unknown = errors.New("the least work that is stated says nothing of this time: what the L2 holds has no known bound")
+		unknown = errors.New("the least work that is stated says nothing of this time: the L2 can hold all that a batch moves")
 	}
 	return least, unknown
 }
 
-// bandwidth is that of the memory in bytes a nanosecond: two transfers a cycle,
-// which is how the driver counts the clock of every memory.
-func bandwidth(c *evidence.Capacity) float64 {
-	return float64(c.BusBits) / 8 * 2 * float64(c.MemoryClockMHz) / 1e3
+func noPeak(c *evidence.Capacity, unit string) error {
+	if why := c.Absent[unit]; why != "" {
+		return errors.New(why)
+	}
+	return fmt.Errorf("no peak of %s was measured", unit)
 }
 
-// perNanosecond is what all multiprocessors do at their highest clock.
-func perNanosecond(c *evidence.Capacity, perCycle int) float64 {
-	return float64(c.SMs) * float64(c.SMClockMHz) * float64(perCycle) / 1e3
+// memory is how long the bytes take: from the L2 where they are warm, and where they
+// are not from memory, less what the L2 can keep of a batch.
+func memory(w Work, c *evidence.Capacity, state evidence.CacheState, calls int) Bound {
+	if state == evidence.Warm {
+		return Bound{float64(w.Bytes) / c.WarmBytesPerNS, amount(float64(w.Bytes), "B of the L2")}
+	}
+	moved := float64(w.Bytes) - float64(c.L2Bytes)/float64(max(calls, 1))
+	if moved <= 0 {
+		return Bound{}
+	}
+	return Bound{moved / c.ColdBytesPerNS, amount(moved, "B of memory")}
+}
+
+func longer(a, b Bound) Bound {
+	if b.NS > a.NS {
+		return b
+	}
+	return a
 }
 
 // Impossible reports whether a time is below what the card can do.

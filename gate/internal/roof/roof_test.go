@@ -2,7 +2,6 @@ package roof
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -55,91 +54,37 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestPublishedPeaks holds the table to what NVIDIA publishes of products, in
-// tera-operations a second at the clock that it names, dense.
-func TestPublishedPeaks(t *testing.T) {
-	products := []struct {
-		name, cc string
-		sms, mhz int
-		peaks    map[string]float64
-	}{
-		{"A100", "8.0", 108, 1410, map[string]float64{"f64": 19.5, "f32": 19.5, "tf32": 156, "f16": 312, "bf16": 312, "i8": 624}},
-		{"RTX A6000", "8.6", 84, 1800, map[string]float64{"f32": 38.7, "tf32": 77.4, "f16": 154.8, "bf16": 154.8, "i8": 309.7}},
-		{"L40S", "8.9", 142, 2520, map[string]float64{"f32": 91.6, "tf32": 183, "f16": 362, "bf16": 362, "f8": 733, "i8": 733}},
-		{"H100 SXM, tensor cores", "9.0", 132, 1830, map[string]float64{"tf32": 494.7, "f16": 989.4, "bf16": 989.4, "f8": 1978.9, "i8": 1978.9}},
-		{"H100 SXM, others", "9.0", 132, 1980, map[string]float64{"f64": 66.9, "f32": 66.9}},
-		{"B200", "10.0", 148, 1860, map[string]float64{"f32": 70.5, "tf32": 1125, "f16": 2250, "bf16": 2250, "f8": 4500, "i8": 4500}},
-		{"RTX PRO 6000", "12.0", 188, 2617, map[string]float64{"f32": 126, "tf32": 251.9, "f16": 503.8, "bf16": 503.8, "f8": 1007.6, "i8": 1007.6}},
-	}
-	shown := map[string]bool{}
-	for _, p := range products {
-		shown[p.cc] = true
-		for unit, want := range p.peaks {
-			got := perNanosecond(&evidence.Capacity{SMs: p.sms, SMClockMHz: p.mhz}, peaks[p.cc][unit]) / 1e3
-			if math.Abs(got/want-1) > 0.02 {
-				t.Errorf("%s: %s gives %.1f, published are %.1f", p.name, unit, got, want)
-			}
-		}
-	}
-	for cc, of := range peaks {
-		if !shown[cc] {
-			t.Errorf("no product shows what is said of %s", cc)
-		}
-		for unit := range of {
-			if !slices.Contains(Units, unit) {
-				t.Errorf("%s: %q is not a unit that an op can state", cc, unit)
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		mhz, bits int
-		want      float64
-	}{"H200": {3201, 6144, 4.9e12}, "A100 80GB": {1593, 5120, 2.039e12}, "RTX 4090": {10501, 384, 1.008e12}} {
-		if got := 1e9 * bandwidth(&evidence.Capacity{MemoryClockMHz: c.mhz, BusBits: c.bits}); math.Abs(got/c.want-1) > 0.02 {
-			t.Errorf("%s: %.4g bytes a second, published are %.4g", name, got, c.want)
-		}
-	}
-}
-
-var h200 = evidence.Capacity{SMs: 132, SMClockMHz: 1980, MemoryClockMHz: 3201, BusBits: 6144, L2Bytes: 62914560}
-
 func TestOf(t *testing.T) {
-	on := func(cc string, change func(*evidence.Capacity)) *evidence.Record {
-		c := h200
-		change(&c)
-		return &evidence.Record{Provenance: evidence.Provenance{Machine: evidence.Machine{CC: cc}}, Capacity: &c}
-	}
-	known := on("9.0", func(*evidence.Capacity) {})
-	const perFlop, perByte = 1 / (132 * 1980 * 4096 / 1e3), 1 / (6144 / 8 * 2 * 3.201)
+	card := evidence.Capacity{L2Bytes: 60e6, ColdBytesPerNS: 4000, WarmBytesPerNS: 6000, FlopsPerNS: map[string]float64{"f16": 1e6, "i8": 2e6},
+		Absent: map[string]string{"f8": "nothing reaches the peak of f8"}}
 	flops, both := Work{Flops: 4e9, Unit: "f16"}, Work{Bytes: 1e9, Flops: 4e9, Unit: "f16"}
 	for _, c := range []struct {
 		name  string
 		work  Work
-		by    *evidence.Record
+		by    *evidence.Capacity
 		state evidence.CacheState
 		calls int
 		want  float64
 		of    string
 		err   string
 	}{
-		{"operations, warm", flops, known, evidence.Warm, 10, 4e9 * perFlop, "4.0 GFLOP of f16", ""},
-		{"operations, cold", flops, known, evidence.Cold, 10, 4e9 * perFlop, "4.0 GFLOP of f16", ""},
-		{"memory does not count in the L2", both, known, evidence.Warm, 10, 4e9 * perFlop, "4.0 GFLOP of f16", ""},
-		{"memory", both, known, evidence.Cold, 10, (1e9 - 62914560/10.) * perByte, "994 MB of memory", ""},
-		{"memory of one call", Work{Bytes: 1e9}, known, evidence.Cold, 1, (1e9 - 62914560) * perByte, "937 MB of memory", ""},
-		{"no number of calls", Work{Bytes: 1e9}, known, evidence.Cold, 0, (1e9 - 62914560) * perByte, "937 MB of memory", ""},
-		{"operations are more than memory", Work{Bytes: 1e7, Flops: 4e12, Unit: "f16"}, known, evidence.Cold, 1000, 4e12 * perFlop, "4.0 TFLOP of f16", ""},
-		{"memory alone, warm", Work{Bytes: 1e9}, known, evidence.Warm, 10, 0, "", "the L2 holds has no known bound"},
-		{"a batch that the L2 holds", Work{Bytes: 1e6}, known, evidence.Cold, 10, 0, "", "the L2 holds has no known bound"},
-		{"another unit", Work{Flops: 4e9, Unit: "i8"}, known, evidence.Warm, 1, 4e9 * perFlop / 2, "4.0 GFLOP of i8", ""},
-		{"an unknown architecture", flops, on("7.5", func(*evidence.Capacity) {}), evidence.Warm, 1, 0, "", "no peak of f16 is known for compute capability 7.5"},
-		{"an unknown architecture has memory", both, on("7.5", func(*evidence.Capacity) {}), evidence.Cold, 10, (1e9 - 62914560/10.) * perByte, "994 MB of memory", "no peak of f16"},
-		{"a unit that it lacks", Work{Flops: 4e9, Unit: "f8"}, on("8.0", func(*evidence.Capacity) {}), evidence.Warm, 1, 0, "", "no peak of f8 is known for compute capability 8.0"},
-		{"no capacity", both, &evidence.Record{Provenance: evidence.Provenance{Machine: evidence.Machine{CC: "9.0"}}}, evidence.Cold, 1, 0, "", "does not say how fast"},
-		{"no bus", both, on("9.0", func(c *evidence.Capacity) { c.BusBits = 0 }), evidence.Cold, 1, 0, "", "does not say how fast"},
-		{"a clock below 0", both, on("9.0", func(c *evidence.Capacity) { c.SMClockMHz = -1 }), evidence.Cold, 1, 0, "", "does not say how fast"},
+		{"operations, warm", flops, &card, evidence.Warm, 10, 4000, "4.0 GFLOP of f16", ""},
+		{"operations, cold", flops, &card, evidence.Cold, 10, 4000, "4.0 GFLOP of f16", ""},
+		{"the L2", both, &card, evidence.Warm, 10, 1e9 / 6000., "1.0 GB of the L2", ""},
+		{"memory", both, &card, evidence.Cold, 10, (1e9 - 60e6/10) / 4000, "994 MB of memory", ""},
+		{"memory of one call", Work{Bytes: 1e9}, &card, evidence.Cold, 1, 940e6 / 4000, "940 MB of memory", ""},
+		{"no number of calls", Work{Bytes: 1e9}, &card, evidence.Cold, 0, 940e6 / 4000, "940 MB of memory", ""},
+		{"operations are more than memory", Work{Bytes: 1e7, Flops: 4e12, Unit: "f16"}, &card, evidence.Cold, 1000, 4e6, "4.0 TFLOP of f16", ""},
+		{"operations are more than the L2", Work{Bytes: 1e7, Flops: 4e12, Unit: "f16"}, &card, evidence.Warm, 1000, 4e6, "4.0 TFLOP of f16", ""},
+		{"a batch that the L2 holds", Work{Bytes: 1e6}, &card, evidence.Cold, 10, 0, "", "the L2 can hold all that a batch moves"},
+		{"a batch that the L2 holds, warm", Work{Bytes: 1e6}, &card, evidence.Warm, 10, 1e6 / 6000., "1.0 MB of the L2", ""},
+		{"another unit", Work{Flops: 4e9, Unit: "i8"}, &card, evidence.Warm, 1, 2000, "4.0 GFLOP of i8", ""},
+		{"a unit that has no peak", Work{Flops: 4e9, Unit: "f8"}, &card, evidence.Warm, 1, 0, "", "nothing reaches the peak of f8"},
+		{"its memory bounds all the same", Work{Bytes: 1e9, Flops: 4e9, Unit: "f8"}, &card, evidence.Cold, 10, (1e9 - 60e6/10) / 4000, "994 MB of memory", "nothing reaches the peak of f8"},
+		{"a unit of which nothing is said", Work{Flops: 4e9, Unit: "f64"}, &card, evidence.Warm, 1, 0, "", "no peak of f64 was measured"},
+		{"no capacity", both, nil, evidence.Cold, 1, 0, "", "does not say how fast"},
 	} {
-		got, err := Of(c.work, c.by, c.state, c.calls)
+		got, err := Of(c.work, &evidence.Record{Capacity: c.by}, c.state, c.calls)
 		if math.Abs(got.NS-c.want) > 1e-6*c.want || got.For != c.of || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %+v, %v; want %g for %q, %q", c.name, got, err, c.want, c.of, c.err)
 		}

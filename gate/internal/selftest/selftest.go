@@ -231,8 +231,8 @@ func (r *Result) times(b *bench) error {
 	return nil
 }
 
-// roof plants work that a card with one multiprocessor cannot do in the time that is
-// recorded.
+// roof plants work that a card which does one operation a nanosecond cannot do in the
+// time that is recorded.
 func (r *Result) roof(b *bench) error {
 	n := b.red(evidence.Latency)
 	if n == nil {
@@ -245,7 +245,7 @@ func (r *Result) roof(b *bench) error {
 		return err
 	}
 	edit(l, n, func(x *evidence.Record) {
-		x.Provenance.Machine.CC, x.Capacity = "9.0", &evidence.Capacity{SMs: 1, SMClockMHz: 1, MemoryClockMHz: 1, BusBits: 8, L2Bytes: 1}
+		x.Capacity = &evidence.Capacity{L2Bytes: 1, ColdBytesPerNS: 1, WarmBytesPerNS: 1, FlopsPerNS: map[string]float64{"f16": 1}}
 	})
 	return r.try(&c, l, "a time that the card cannot reach", evidence.Latency, verdict.Fail)
 }

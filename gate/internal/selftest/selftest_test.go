@@ -91,7 +91,7 @@ func TestStatedWorkLeavesNothingOut(t *testing.T) {
 			l.Put(&evidence.Record{Schema: evidence.Schema, Tier: evidence.Latency, Address: n.At, Provenance: evidence.Provenance{Machine: evidence.Machine{CC: "9.0"}},
 				Metrics:  evidence.Metrics{"latency.typical": evidence.Of(1e9, "ns")},
 				Samples:  []evidence.Sample{{CacheState: evidence.Warm, Calls: 1, BatchesNS: []float64{1e9, 1.1e9}}},
-				Capacity: &evidence.Capacity{SMs: 1, SMClockMHz: 1, MemoryClockMHz: 1, BusBits: 8, L2Bytes: 1}}, evidence.Reused)
+				Capacity: &evidence.Capacity{L2Bytes: 62914560, ColdBytesPerNS: 4400, WarmBytesPerNS: 6600, FlopsPerNS: map[string]float64{"f16": 989000}}}, evidence.Reused)
 		}
 	}
 	r, err := Run(p, path, asked, l, now)
