@@ -181,7 +181,7 @@ func (r *run) ask(ctx context.Context) error {
 }
 
 // machinesExist refuses a policy that waits for a machine of a name that nothing
-// has. The compiler's figures are no machine's.
+// has. The compiler's figures belong to no machine.
 func (r *run) machinesExist(ctx context.Context, known []evidence.Machine) error {
 	if len(r.Tiers) == 1 && r.Tiers[0] == evidence.Static || r.project.Policy.Strange(known) == nil {
 		return nil

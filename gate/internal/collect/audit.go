@@ -233,7 +233,7 @@ func (rec *recording) take(m message, r *evidence.Record, mode string) error {
 		kernel, kase = m.Time.Kernel, m.Time.Case
 		rec.times = append(rec.times, *m.Time)
 	default:
-		return errors.New("it is no part of what was measured")
+		return errors.New("it is not part of what was measured")
 	}
 	if kase != r.Address.Case {
 		return fmt.Errorf("it is of case %q, and the record of %q", kase, r.Address.Case)
@@ -285,7 +285,7 @@ func (a Auditor) correctness(r *evidence.Record, data []byte) error {
 	// All cases and kernels of a process go through the op's input classes.
 	for _, end := range rec.ends {
 		if end.Error == 0 && (end.Check%len(classes) != 0 || end.Check == 0) {
-			return fmt.Errorf("its process sent %d checks, which is no multiple of %d input classes: some were left out", end.Check, len(classes))
+			return fmt.Errorf("its process sent %d checks, which is not a multiple of %d input classes: some were left out", end.Check, len(classes))
 		}
 	}
 	for i, c := range r.Checks {

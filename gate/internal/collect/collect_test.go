@@ -237,7 +237,7 @@ func TestUnitWithoutTimesIsNotMeasured(t *testing.T) {
 }
 
 // TestAHarnessThatSpeaksOfOthersEnds: what it says of a unit that is out already
-// is no reason to ask it again.
+// is not a reason to ask it again.
 func TestAHarnessThatSpeaksOfOthersEnds(t *testing.T) {
 	twice := []string{timedLine, timeLine, timeLine}
 	c, kept := fake(t, say(append(append([]string{configLine}, twice...), endLine(twice...))...))

@@ -1,6 +1,6 @@
 // Package diff holds two records of evidence against each other, figure by
 // figure. It says where they differ and in which direction, and decides nothing:
-// two times from two runs are no experiment.
+// two times from two runs are not an experiment.
 package diff
 
 import (

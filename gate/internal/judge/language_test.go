@@ -62,7 +62,7 @@ func TestWhatTheLanguageComesTo(t *testing.T) {
 		{"a trade by registers", spills + ";{id: pay, replaces: a, metric: ptxas.spill_bytes, max_regression: 32, when: {metric: ptxas.registers, min_improvement: 8}}", "",
 			both(spilling, set(headStatic, "ptxas.registers", 32)), verdict.Pass, verdict.Red, 0, "ptxas.registers min_improvement 8: better: 40 → 32"},
 		{"a trade by too few registers", spills + ";{id: pay, replaces: a, metric: ptxas.spill_bytes, limit: 64, when: {metric: ptxas.registers, min_improvement: 8}}", "",
-			both(spilling, set(headStatic, "ptxas.registers", 33)), verdict.Fail, verdict.Red, 1, "40 → 33 is no improvement of 8"},
+			both(spilling, set(headStatic, "ptxas.registers", 33)), verdict.Fail, verdict.Red, 1, "40 → 33 is not an improvement of 8"},
 
 		{"a gain within", "{id: a, metric: ptxas.registers, max_regression: 8, unexplained_gain: 25%}", "", set(headStatic, "ptxas.registers", 30), verdict.Pass, verdict.Red, 0, "better"},
 		{"a gain beyond", "{id: a, metric: ptxas.registers, max_regression: 8, unexplained_gain: 25%}", "", set(headStatic, "ptxas.registers", 29), verdict.Inconclusive, verdict.Red, 4, "a gain of more than 25% needs an explanation"},
@@ -78,7 +78,7 @@ func TestWhatTheLanguageComesTo(t *testing.T) {
 		{"undecided, and a warning", time[:len(time)-1] + ", on_inconclusive: warn}", "", func(_ *kernel, c *kase) { c.experiment = just(noisy()) }, verdict.Inconclusive, verdict.Warns, 0, "(on_inconclusive: warn)"},
 		{"undecided, and missing is a warning", time[:len(time)-1] + ", on_missing: warn}", "", func(_ *kernel, c *kase) { c.experiment = just(noisy()) }, verdict.Inconclusive, verdict.Red, 4, ""},
 		{"a tool failed, and missing is a warning", "{id: a, metric: ncu.waves, max_regression: 10%, on_missing: warn}", "", func(_ *kernel, c *kase) { c.profile.Record = broke(evidence.Permission) }, verdict.Inconclusive, verdict.Red, 3, ""},
-		{"a broken limit whose trade is missing is no warning", "{id: a, metric: ptxas.spill_bytes, limit: 0, on_missing: warn, on_inconclusive: warn}" + pay, "", both(spilling, func(_ *kernel, c *kase) { c.experiment = fact{} }), verdict.Inconclusive, verdict.Red, 4, ""},
+		{"a broken limit whose trade is missing is not a warning", "{id: a, metric: ptxas.spill_bytes, limit: 0, on_missing: warn, on_inconclusive: warn}" + pay, "", both(spilling, func(_ *kernel, c *kase) { c.experiment = fact{} }), verdict.Inconclusive, verdict.Red, 4, ""},
 
 		{"waived", regs, waiver("60", "2026-11-25"), set(headStatic, "ptxas.registers", 60), verdict.Fail, verdict.Warns, 0, "40 → 60 (20 worse, 8 accepted); waived by @k until 2026-11-25: known"},
 		{"beyond the ceiling", regs, waiver("59", "2026-11-25"), set(headStatic, "ptxas.registers", 60), verdict.Fail, verdict.Red, 1, "60 is beyond the ceiling of its waiver, 59"},

@@ -173,7 +173,7 @@ func defects() []func(*kernel, *kase) {
 		func(_ *kernel, c *kase) { c.correctness.Record.Metrics["check.max_abs_error"] = evidence.Of(1, "") },
 	}
 	for _, c := range failsOpen {
-		if c.exit >= 0 && c.name != "no case" && c.name != "slower" { // 4 % is no clear time
+		if c.exit >= 0 && c.name != "no case" && c.name != "slower" { // 4 % is not a clear time
 			all = append(all, c.change)
 		}
 	}

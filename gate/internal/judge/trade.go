@@ -50,7 +50,7 @@ func improvement(r *policy.Rule, base, head float64) (verdict.Status, string) {
 	if by > 0 && by >= needed {
 		return verdict.Pass, "better: " + moved
 	}
-	return verdict.Fail, fmt.Sprintf("%s is no improvement of %s", moved, r.MinImprovement.Text)
+	return verdict.Fail, fmt.Sprintf("%s is not an improvement of %s", moved, r.MinImprovement.Text)
 }
 
 // traded lets a trade take the place of a rule that is broken: where the figure
