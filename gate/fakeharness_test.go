@@ -259,7 +259,10 @@ func (u *fakeRun) perform(s *fakeStream) bool {
 		if !u.launch(s) {
 			return false
 		}
-		s.send("profile", u.record(map[string]any{"calls": 1, "kernel_nodes": u.behaviour.number("launches", 1)}))
+		// The simulated ncu sees grids of 32 blocks, whatever was "captured".
+		one := map[string]any{"grid": []float64{u.behaviour.number("captured", 32), 1, 1}, "block": []float64{u.behaviour.number("block", 128), 1, 1}}
+		launches := slices.Repeat([]any{one}, int(u.behaviour.number("launches", 1)))
+		s.send("profile", u.record(map[string]any{"calls": 1, "kernel_nodes": len(launches), "launches": launches}))
 	}
 	return true
 }

@@ -50,6 +50,9 @@ struct Signature {
     grid = params.gridDim;
     block = params.blockDim;
   }
+  void note(std::vector<uint32_t>& launches) const {
+    for (const dim3& size : {grid, block}) launches.insert(launches.end(), {size.x, size.y, size.z});
+  }
   bool operator==(const Signature& o) const {
     const auto same = [](const dim3& a, const dim3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
     return type == o.type && function == o.function && same(grid, o.grid) && same(block, o.block);
@@ -145,6 +148,7 @@ void CallGraph::hold_to_one_sequence() {
     if (node.type != cudaGraphNodeTypeKernel && node.type != cudaGraphNodeTypeMemset && node.type != cudaGraphNodeTypeMemcpy)
       no_chain(std::string("a ") + kind_of(node.type) + " was captured");
     if (node.type == cudaGraphNodeTypeKernel) ++kernels;
+    if (node.type == cudaGraphNodeTypeKernel && i < width) node.note(launches_);
     if (i < width) first.push_back(node);
     else if (width == 0 || !(first[i % width] == node)) no_chain("not every call launches the same");
   }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -33,6 +34,9 @@ class CallGraph {
   int calls() const { return shape_.calls; }
   int sets() const { return shape_.sets; }
   int kernel_nodes() const { return kernel_nodes_; }
+  // The kernels of one call, in order: three numbers of the grid and three of the block
+  // of each, all 0 where the runtime does not know the kernel.
+  const std::vector<uint32_t>& launches() const { return launches_; }
   cudaError_t launch(const Stream& stream) const { return cudaGraphLaunch(executable_, stream.get()); }
 
   // enable switches the nodes of those calls on for which on(call) holds, and all
@@ -53,6 +57,7 @@ class CallGraph {
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> chain_;  // in order, without the harness's own
   int kernel_nodes_ = 0;
+  std::vector<uint32_t> launches_;
   Results results_;
   std::vector<bool> on_;  // of each call
 };

@@ -52,6 +52,13 @@ extern "C" int gate_run(const gate_call* call, cudaStream_t stream) {
 
 var profiledLaunches = regexp.MustCompile(`(?m)^profiled ([0-9]+) launches$`)
 
+// asCaptured are the two launches of a call of testdata/declared, by case.
+var asCaptured = map[string]string{
+	"some": "[map[block:[256 1 1] grid:[4 1 1]] map[block:[1 1 1] grid:[1 1 1]]]",
+	"half": "[map[block:[256 1 1] grid:[2 1 1]] map[block:[1 1 1] grid:[1 1 1]]]",
+	"few":  "[map[block:[256 1 1] grid:[1 1 1]] map[block:[1 1 1] grid:[1 1 1]]]",
+}
+
 // TestProfileOfSeveralCases: what a profiler sees is one call of each case, in the
 // order asked for, and each record says how many launches that call makes. A case that
 // fails between start and stop costs no other its record, and the profiler is off
@@ -93,6 +100,9 @@ func TestProfileOfSeveralCases(t *testing.T) {
 					got = append(got, fmt.Sprint(kind, " ", body["case"]))
 				case "profile":
 					got = append(got, fmt.Sprint(kind, " ", body["case"], " ", body["calls"], " ", body["kernel_nodes"]))
+					if launches, want := fmt.Sprint(body["launches"]), asCaptured[body["case"].(string)]; launches != want {
+						t.Errorf("%s: launches of %s are %s, want %s", test.source, body["case"], launches, want)
+					}
 				}
 			}
 		}

@@ -120,6 +120,7 @@ Message Server::stage(Message& request) {
   for (Regime regime : {Regime::warm, Regime::cold}) {
     const Plan& plan = stage_->plan(regime);
     answer.put(plan.calls).put(plan.sets).put(plan.absent).put(plan.calls > 0 ? stage_->kernel_nodes(regime) : 0);
+    answer.put(plan.calls > 0 ? stage_->launches(regime) : std::vector<uint32_t>{});
   }
   return answer;
 }

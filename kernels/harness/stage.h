@@ -65,6 +65,7 @@ class Stage {
 
   const Plan& plan(Regime regime) const { return plans_[index(regime)]; }
   int kernel_nodes(Regime regime) const { return graphs_[index(regime)]->kernel_nodes(); }
+  const std::vector<uint32_t>& launches(Regime regime) const { return graphs_[index(regime)]->launches(); }
 
   // load takes images of inputs; what comes next puts image i mod images into set i.
   void load(const unsigned char* images, int count);

@@ -26,6 +26,7 @@ Stages set_up(const Job& job) {
     staged.plan.sets = answer.get<int>();
     staged.plan.absent = answer.text();
     staged.kernel_nodes = answer.get<int>();
+    staged.launches = answer.list<uint32_t>();
   }
   return stages;
 }

@@ -27,9 +27,9 @@ struct Job {
 struct Staged {
   Plan plan;
   int kernel_nodes = 0;
+  std::vector<uint32_t> launches;  // of one call, six numbers each: grid and block
 };
 
-// set_up lets the worker load the kernel and capture its graphs.
 struct Stages {
   Staged regimes[2];
 
@@ -37,6 +37,7 @@ struct Stages {
   // Where results are checked.
   Regime checked() const { return regimes[0].plan.calls > 0 ? Regime::warm : Regime::cold; }
 };
+// set_up lets the worker load the kernel and capture its graphs.
 Stages set_up(const Job& job);
 
 // load sends inputs; set i gets image i mod images.
@@ -61,6 +62,6 @@ void check(const Job& job);
 // measure times the kernel in every regime that was asked for.
 void measure(const Job& job);
 
-// profile makes one call between cudaProfilerStart and cudaProfilerStop, and says how
-// many kernels a captured call launches.
+// profile makes one call between cudaProfilerStart and cudaProfilerStop, and says which
+// kernels a captured call launches, by grid and block.
 void profile(const Job& job);

@@ -17,8 +17,8 @@ type profilePage struct {
 
 // cutPages shares the rows of a table out among the calls of a process. A row does
 // not say to which call it belongs: the rows come in the order of the launches, and
-// the harness says how many launches a call makes. Where the two disagree in
-// anything, no row can be trusted to be of the call that it would be given to.
+// the harness says which launches a call makes. Where the two disagree in anything,
+// no row can be trusted to be of the call that it would be given to.
 func cutPages(text []byte, launches []*ncu.Launch, units []unit, calls []profileMsg) ([]profilePage, error) {
 	if err := sameCalls(units, calls); err != nil {
 		return nil, err
@@ -36,6 +36,9 @@ func cutPages(text []byte, launches []*ncu.Launch, units []unit, calls []profile
 	var pages []profilePage
 	first := 0
 	for _, m := range calls {
+		if err := sameLaunches(m, launches[first:first+m.KernelNodes]); err != nil {
+			return nil, err
+		}
 		p, err := cutPage(text, launches, first, first+m.KernelNodes)
 		if err != nil {
 			return nil, err
@@ -54,8 +57,24 @@ func sameCalls(units []unit, calls []profileMsg) error {
 		if m.Kernel != units[i].name() || m.Case != units[i].on.Name {
 			return fmt.Errorf("the harness profiled %s on %s where it was asked for %s on %s", m.Kernel, m.Case, units[i].name(), units[i].on.Name)
 		}
+		if len(m.Launches) != m.KernelNodes {
+			return fmt.Errorf("the harness names %d launches of %s and counts %d", len(m.Launches), m.Case, m.KernelNodes)
+		}
 		if m.Calls != 1 || m.KernelNodes < 1 {
 			return fmt.Errorf("the harness profiled %d calls with %d kernel launches on %s, not one call with at least one", m.Calls, m.KernelNodes, m.Case)
+		}
+	}
+	return nil
+}
+
+// sameLaunches holds the rows of a call to its launches as they were captured: a call
+// that makes one more when it is profiled, and another that makes one fewer, add up to
+// the same number of rows.
+func sameLaunches(m profileMsg, rows []*ncu.Launch) error {
+	for i, row := range rows {
+		if want := m.Launches[i]; want != nil && (row.Grid != want.Grid || row.Block != want.Block) {
+			return fmt.Errorf("launch %d of ncu's table is %s with the grid %v and the block %v, and as launch %d of %s was captured they are %v and %v",
+				row.ID, row.Kernel, row.Grid, row.Block, i, m.Case, want.Grid, want.Block)
 		}
 	}
 	return nil

@@ -24,8 +24,15 @@ func table(rows ...launched) string {
 	return text + "==PROF== Disconnected from process 7\n"
 }
 
+// asInTable is a launch as every row of a table has it.
+const asInTable = `{"grid":[4,1,1],"block":[32,1,1]}`
+
 func profiled(kase string, nodes int) string {
-	return fmt.Sprintf(`{"profile":{"kernel":"op/k","case":"%s","calls":1,"kernel_nodes":%d}}`, kase, nodes)
+	return profiledAs(kase, nodes, slices.Repeat([]string{asInTable}, max(0, nodes))...)
+}
+
+func profiledAs(kase string, nodes int, launches ...string) string {
+	return fmt.Sprintf(`{"profile":{"kernel":"op/k","case":"%s","calls":1,"kernel_nodes":%d,"launches":[%s]}}`, kase, nodes, strings.Join(launches, ","))
 }
 
 // ncuOf is the script of an ncu that ends so when it is asked for several cases, and
@@ -106,6 +113,10 @@ func TestRowsThatCannotBeToldApart(t *testing.T) {
 		{"a call left out", three[:2], calls[:2], ""},
 		{"a call of another kernel", three, of(strings.Replace(calls[0], "op/k", "op/x", 1), calls[1], calls[2]), ""},
 		{"two calls of a case", three, of(strings.Replace(calls[0], `"calls":1`, `"calls":2`, 1), calls[1], calls[2]), ""},
+		{"another grid", three, of(calls[0], profiledAs("large", 1, `{"grid":[4,2,1],"block":[32,1,1]}`), calls[2]), ""},
+		{"another block", three, of(calls[0], calls[1], profiledAs("wide", 1, `{"grid":[4,1,1],"block":[64,1,1]}`)), ""},
+		{"a launch that is not told", three, of(calls[0], profiledAs("large", 1), calls[2]), ""},
+		{"a launch that is not counted", three, of(calls[0], profiledAs("large", 1, asInTable, asInTable), calls[2]), ""},
 		{"an error in one case", three[:2], of(calls[0], calls[2], strings.ReplaceAll(errorLine, "small", "large")), "exit 1\n"},
 		{"an exit that is not well", three, calls, "exit 3\n"},
 		{"a crash", three, calls, "kill -SEGV $$\n"},
@@ -136,6 +147,26 @@ func TestOneCaseAloneIsHeldToItsLaunches(t *testing.T) {
 	}
 	if f := records[0].Failure; f == nil || f.Kind != evidence.Tool || f.Message != "ncu saw 2 kernel launches, and as they were captured the profiled calls make 1" {
 		t.Errorf("%v", f)
+	}
+}
+
+// TestLaunchesThatAddUp: one case makes one launch more when it is profiled and the
+// next one fewer, so the total is right. The launch that gives it away is named.
+func TestLaunchesThatAddUp(t *testing.T) {
+	c, kept := fake(t, "")
+	other := `{"grid":[4,1,1],"block":[64,1,1]}`
+	page := strings.ReplaceAll(onePage, profileLine, profiledAs("small", 1, "null"))
+	fakeNCU(t, c, strings.Replace(ncuOf(writes([]launched{{0, 7, 10}, {1, 7, 20}, {2, 7, 30}}, profiledAs("small", 1, asInTable), profiledAs("large", 2, asInTable, other))), onePage, page, 1))
+	c.metrics = []string{"ncu.registers_per_thread"}
+	if _, err := c.profileUnits(context.Background(), threeCases[:2]); err != nil || len(*kept) != 2 || starts(t, c) != 3 {
+		t.Errorf("%d kept, %d starts, %v", len(*kept), starts(t, c), err)
+	}
+	c, kept = fake(t, "")
+	fakeNCU(t, c, writes([]launched{{0, 7, 10}, {1, 7, 20}}, profiledAs("small", 2, "null", other)))
+	records, err := c.profileUnits(context.Background(), threeCases[:1])
+	want := "launch 1 of ncu's table is add(int *) with the grid [4 1 1] and the block [32 1 1], and as launch 1 of small was captured they are [4 1 1] and [64 1 1]"
+	if err != nil || len(*kept) != 0 || records[0].Failure == nil || records[0].Failure.Message != want {
+		t.Errorf("%d kept, %v, %v", len(*kept), records[0].Failure, err)
 	}
 }
 

@@ -91,6 +91,13 @@ type profileMsg struct {
 	Case        string `json:"case"`
 	Calls       int    `json:"calls"`
 	KernelNodes int    `json:"kernel_nodes"` // kernel launches of the call as it is captured
+	// Launches are those launches in order; nil is one that the harness could not read.
+	Launches []*launchMsg `json:"launches"`
+}
+
+type launchMsg struct {
+	Grid  [3]int `json:"grid"`
+	Block [3]int `json:"block"`
 }
 
 // absentMsg says why a unit has no time in a state of the caches.

@@ -17,7 +17,7 @@ const (
 	checkLine   = `{"check":{"kernel":"op/k","case":"small","class":"normal","elements":8,"relative_error":0.0001,"max_abs_error":0.001,"max_abs_index":3,"nonfinite":0,"unwritten":0,"guard":"ok","inputs_changed":false,"repeatable":true,"status":"pass"}}`
 	stateJSON   = `{"sm_mhz":1980,"mem_mhz":3201,"temperature_c":31,"power_w":121.5,"throttle":[],"throttle_bits":0}`
 	timeLine    = `{"time":{"kernel":"op/k","case":"small","regime":"warm","calls":8,"kernel_nodes":16,"sets":3,"batches_ns":[101.5,99],"before":` + stateJSON + `,"after":` + stateJSON + `}}`
-	profileLine = `{"profile":{"kernel":"op/k","case":"small","calls":1,"kernel_nodes":1}}`
+	profileLine = `{"profile":{"kernel":"op/k","case":"small","calls":1,"kernel_nodes":1,"launches":[null]}}`
 	errorLine   = `{"error":{"kernel":"op/k","case":"small","class":"normal","kind":"cuda","code":700,"name":"cudaErrorIllegalAddress","message":"an illegal memory access was encountered"}}`
 )
 
