@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,7 @@ import (
 )
 
 var (
-	editCount = flag.Int("edits", 30, "how many edits TestEdits draws; more than 60 draw from the shipped kernels too")
+	editCount = flag.Int("edits", 30, "how many edits TestEdits draws; more than 60 draw from the shipped kernels too, as many at once as -test.parallel says")
 	editSeed  = flag.Uint64("edit-seed", 1, "the seed of TestEdits")
 )
 
@@ -354,7 +355,12 @@ type bench struct {
 	root  string
 	cache string
 	bases map[string]built
+	draws int
 }
+
+// drawsOfCache is how many edits share a cache, which is emptied then: a long run
+// would fill the disk.
+const drawsOfCache = 20
 
 type built struct {
 	id    evidence.Identity
@@ -413,8 +419,13 @@ func (w *bench) build(t *testing.T, tr tree) (built, error) {
 	}
 	// What the cache says is held against a build without it.
 	cached := w.cache
-	w.cache = t.TempDir()
-	defer func() { w.cache = cached }()
+	if w.cache, err = os.MkdirTemp(w.root, "cache-"); err != nil {
+		return out, err
+	}
+	defer func() {
+		os.RemoveAll(w.cache)
+		w.cache = cached
+	}()
 	fresh, err := w.build(t, tr)
 	if err == nil && fresh.id != out.id {
 		err = fmt.Errorf("the cache says %v, a build %v", out.id, fresh.id)
@@ -431,93 +442,159 @@ func (w *bench) include(t *testing.T) string {
 	return filepath.Join(w.root, "harness")
 }
 
+// A tally counts what came of edits.
+type tally struct {
+	mu       sync.Mutex
+	next     int
+	outcomes map[string]int
+	kinds    map[string]int
+	refused  int
+}
+
+// take is the number of the next edit.
+func (c *tally) take() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	return c.next - 1
+}
+
+func (c *tally) add(d drawn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.outcomes[d.outcome]++
+	c.kinds[d.kind]++
+	c.refused += d.refused
+}
+
+func (c *tally) String() string {
+	var never []string
+	for _, e := range grammar {
+		if c.kinds[e.kind] == 0 {
+			never = append(never, e.kind)
+		}
+	}
+	edits := 0
+	for _, n := range c.outcomes {
+		edits += n
+	}
+	return fmt.Sprintf("%d edits, seed %d, %d of %d classes (never drawn: %q), %v, %d more refused by gate or the compiler; unearned \"unchanged\": %d, harmless called \"changed\": %d, broken: %d",
+		edits, *editSeed, len(grammar)-len(never), len(grammar), never, c.outcomes, c.refused, c.outcomes["unearned"], c.outcomes["cautious"], c.outcomes["broken"])
+}
+
 // TestEdits draws edits and holds gate's answer against what the compiler made:
 // nothing that runs otherwise is called unchanged, and nothing harmless changed.
 func TestEdits(t *testing.T) {
 	compilesMuch(t)
 	t.Parallel()
 	tools(t)
-	trees := toys()
+	trees, workers := toys(), 2
 	if *editCount > 60 {
-		trees = append(trees, shipped(t)...)
+		trees, workers = append(trees, shipped(t)...), atOnce(t)
 	}
-	var mu sync.Mutex
-	counts := map[string]int{}
+	count := &tally{outcomes: map[string]int{}, kinds: map[string]int{}}
 	var wg sync.WaitGroup
-	next := 0
-	for worker := range 2 {
-		w := &bench{root: t.TempDir(), cache: t.TempDir(), bases: map[string]built{}}
+	for range workers {
+		w := &bench{root: t.TempDir(), bases: map[string]built{}}
 		wg.Go(func() {
-			for {
-				mu.Lock()
-				n := next
-				next++
-				mu.Unlock()
-				if n >= *editCount || t.Failed() && *editCount <= 60 {
-					return
-				}
-				outcome, err := w.draw(t, rand.New(rand.NewPCG(*editSeed, uint64(n))), trees, n)
+			for n := count.take(); n < *editCount && !(t.Failed() && *editCount <= 60); n = count.take() {
+				d, err := w.draw(t, rand.New(rand.NewPCG(*editSeed, uint64(n))), trees, n)
 				if err != nil {
-					t.Errorf("edit %d of worker %d: %v", n, worker, err)
+					t.Errorf("edit %d: %v", n, err)
 				}
-				mu.Lock()
-				counts[outcome]++
-				mu.Unlock()
+				count.add(d)
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("%v", counts)
-	if counts["changed"] == 0 || counts["harmless"] == 0 {
+	t.Log(count)
+	if *editCount >= 30 && (count.outcomes["changed"] == 0 || count.outcomes["harmless"] == 0) {
 		t.Error("the edits were all of one kind")
 	}
 }
 
-// draw makes one edit, and builds before and after it.
-func (w *bench) draw(t *testing.T, r *rand.Rand, trees []tree, n int) (string, error) {
-	for {
-		tr := trees[r.IntN(len(trees))]
-		e := grammar[(n+r.IntN(3)*7)%len(grammar)]
-		after := tr.clone()
-		if !e.apply(r, &after) {
-			e = grammar[r.IntN(len(grammar))]
-			if after = tr.clone(); !e.apply(r, &after) {
-				continue
-			}
-		}
-		key := fmt.Sprint(tr.name, tr.kernel.Sources)
-		base, ok := w.bases[key]
-		if !ok {
-			var err error
-			if base, err = w.build(t, tr); err != nil {
-				return "broken", fmt.Errorf("%s: %w", key, err)
-			}
-			w.bases[key] = base
-		}
-		got, err := w.build(t, after)
-		switch {
-		case errors.Is(err, errRefused) && !e.harmless:
-			continue
-		case err != nil:
-			return "broken", fmt.Errorf("%s in %s: %w", e.kind, key, err)
-		}
-		changed, runs := got.id != base.id, got.truth != base.truth
-		switch {
-		case runs && !changed:
-			return "unearned", fmt.Errorf("%s in %s: called unchanged, but it runs otherwise\n%s", e.kind, key, difference(base.truth, got.truth))
-		case e.harmless && changed:
-			return "cautious", fmt.Errorf("%s in %s: harmless, but called changed (it runs otherwise: %v)\n%s", e.kind, key, runs, diffTrees(tr, after))
-		case e.harmless:
-			return "harmless", nil
-		case changed && !runs:
-			t.Logf("%s in %s: changed in doubt", e.kind, key)
-			return "changed in doubt", nil
-		case !changed:
-			t.Logf("%s in %s: without effect", e.kind, key)
-			return "without effect", nil
-		}
-		return "changed", nil
+// atOnce is what -test.parallel says.
+func atOnce(t *testing.T) int {
+	n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil || n < 1 {
+		t.Fatalf("-test.parallel is %d, %v", n, err)
 	}
+	return n
+}
+
+// A drawn edit is what came of one, and of how many before it no build came.
+type drawn struct {
+	kind, outcome string
+	refused       int
+}
+
+// draw makes one edit, and builds before and after it.
+func (w *bench) draw(t *testing.T, r *rand.Rand, trees []tree, n int) (drawn, error) {
+	if w.draws%drawsOfCache == 0 {
+		w.cache = filepath.Join(w.root, "cache")
+		if err := os.RemoveAll(w.cache); err != nil {
+			return drawn{outcome: "broken"}, err
+		}
+	}
+	w.draws++
+	for refused := 0; ; {
+		e := grammar[(n+r.IntN(3)*7)%len(grammar)]
+		tr, after, ok := e.in(r, trees)
+		if !ok {
+			continue
+		}
+		outcome, err := w.compare(t, tr, after, e)
+		if outcome != "refused" {
+			return drawn{e.kind, outcome, refused}, err
+		}
+		refused++
+	}
+}
+
+// in makes the edit in one of the trees in which it finds something to change.
+func (e edit) in(r *rand.Rand, trees []tree) (before, after tree, ok bool) {
+	for _, i := range r.Perm(len(trees)) {
+		if after = trees[i].clone(); e.apply(r, &after) {
+			return trees[i], after, true
+		}
+	}
+	return before, after, false
+}
+
+// compare builds before and after an edit.
+func (w *bench) compare(t *testing.T, tr, after tree, e edit) (string, error) {
+	key := fmt.Sprint(tr.name, tr.kernel.Sources)
+	base, ok := w.bases[key]
+	if !ok {
+		var err error
+		if base, err = w.build(t, tr); err != nil {
+			return "broken", fmt.Errorf("%s: %w", key, err)
+		}
+		w.bases[key] = base
+	}
+	got, err := w.build(t, after)
+	switch {
+	case errors.Is(err, errRefused) && !e.harmless:
+		return "refused", nil
+	case err != nil:
+		return "broken", fmt.Errorf("%s in %s: %w", e.kind, key, err)
+	}
+	changed, runs := got.id != base.id, got.truth != base.truth
+	switch {
+	case runs && !changed:
+		return "unearned", fmt.Errorf("%s in %s: called unchanged, but it runs otherwise\n%s", e.kind, key, difference(base.truth, got.truth))
+	case e.harmless && changed:
+		return "cautious", fmt.Errorf("%s in %s: harmless, but called changed (it runs otherwise: %v)\n%s", e.kind, key, runs, diffTrees(tr, after))
+	case e.harmless:
+		return "harmless", nil
+	case changed && !runs:
+		t.Logf("%s in %s: changed in doubt", e.kind, key)
+		return "changed in doubt", nil
+	case !changed:
+		t.Logf("%s in %s: without effect", e.kind, key)
+		return "without effect", nil
+	}
+	return "changed", nil
 }
 
 func difference(a, b string) string {
