@@ -207,16 +207,22 @@ void subnormal_values(const Inputs& in) {
   in.v.fill([&](int64_t, int64_t, int64_t, int64_t i) { return 2e-3 * in.v_noise.at(i); });
 }
 
-// The normal class with keys and values in another order; the exact result is the
-// same. Where S is a power of two, the order walks through it in steps of an odd
-// stride near 0.6 S; any other S is reversed.
+// Pairs of heads: the first is that of the normal class, and the second has the same
+// queries, and the same keys and values in another order. The exact results of both are
+// the same up to the rounding of a double, so a kernel's results of both orders are
+// held to one result, in one call. A head without a partner is permuted by itself.
+// Where S is a power of two, the order walks through it in steps of an odd stride near
+// 0.6 S; any other S is reversed.
 void permuted_keys(const Inputs& in) {
-  const int64_t length = in.shape.length, stride = (length * 3 / 5) | 1;
+  const int64_t length = in.shape.length, heads = in.shape.all_heads(), stride = (length * 3 / 5) | 1;
   const bool power_of_two = (length & (length - 1)) == 0;
+  const auto at = [&](int64_t head, int64_t row, int64_t column) { return head / 2 * 2 * in.shape.head_size() + row * in.shape.dim + column; };
   const auto source = [&](int64_t head, int64_t row, int64_t column) {
-    const int64_t from = power_of_two ? row * stride % length : length - 1 - row;
-    return head * in.shape.head_size() + from * in.shape.dim + column;
+    const bool permuted = head % 2 == 1 || head == heads - 1;
+    const int64_t from = !permuted ? row : power_of_two ? row * stride % length : length - 1 - row;
+    return at(head, from, column);
   };
+  in.q.fill([&](int64_t h, int64_t r, int64_t c, int64_t) { return in.q_noise.at(at(h, r, c)); });
   in.k.fill([&](int64_t h, int64_t r, int64_t c, int64_t) { return in.k_noise.at(source(h, r, c)); });
   in.v.fill([&](int64_t h, int64_t r, int64_t c, int64_t) { return in.v_noise.at(source(h, r, c)); });
 }
