@@ -39,11 +39,11 @@ class CallGraph {
   const std::vector<uint32_t>& launches() const { return launches_; }
   cudaError_t launch(const Stream& stream) const { return cudaGraphLaunch(executable_, stream.get()); }
 
-  // enable switches the nodes of those calls on for which on(call) holds, and all
-  // others off.
+  // enable switches on the nodes of each call for which on(call) is true, and switches
+  // off all others.
   void enable(const std::function<bool(int)>& on);
 
-  // Where the calls leave what they do not write into their outputs.
+  // Where the calls leave those results that they do not write into their outputs.
   const Results& results() const { return results_; }
 
  private:

@@ -15,14 +15,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How much slower calls on fresh data may be than the batches, each set being used
-// once: above it, a batch does not do what its calls do by themselves.
+// Calls on fresh data, each set being used once, may take so many times as long as the
+// calls of the batches. Calls that take longer show that the calls of a batch do less
+// than calls do by themselves.
 constexpr double kFreshRatio = 1.3;
-// What a call may take more by itself than in a row of calls, which are enqueued one
-// after the other: a share, and what its launch and its last blocks take.
+// A single call may take longer than one in a row of calls: by this ratio, and by the
+// time that its launch and its last blocks take, which a row of calls hides.
 constexpr double kSingleRatio = 1.5, kSingleSlackNs = 4000;
-// What an event may read more than the host's clock, and the host's clock more than
-// the event in the closest batch.
+// A batch may be longer by the device's events than by the host's clock by the first of
+// these. By the host's clock it is longer, since waiting takes time: in the batch where
+// the two are closest, by at most the second and this share of the shortest batch.
 constexpr double kEventSlackNs = 20000, kHostSlackNs = 300000, kHostShare = 0.5;
 
 double median(std::vector<double> values) {
@@ -71,8 +73,8 @@ std::vector<const Golden*> ordinary(const Job& job, int first, int count) {
   return images;
 }
 
-// A batch is cold where its calls take about as long as one call after a flush. It is
-// not where a call finds in the L2 what the call before it has loaded.
+// A batch is cold if its calls take about as long as one call after a flush. It is not
+// cold if a call finds in the L2 what the call before it has loaded.
 void want_cold(const Job& job, Timed& timed) {
   const double single = job.worker.ask(Request::single, Message().put(timed.regime)).get<double>();
   const double batch = median(timed.batches_ns);
@@ -107,8 +109,8 @@ Timed time_regime(const Job& job, Regime regime, const Staged& staged) {
   return timed;
 }
 
-// One replay of each timed graph, only the first call on each set, on inputs that
-// the kernel has not seen; ns per call.
+// fresh replays a timed graph once, with only the first call on each set switched on, on
+// inputs that the kernel has not seen. It returns the time of a call in ns.
 double fresh(const Job& job, Regime regime, const Golden& golden, const std::string& where) {
   Message answer = job.worker.ask(Request::fresh, Message().put(regime));
   want_right(job, golden, job.worker.shared(0), where);

@@ -35,8 +35,9 @@ void Results::add(const Contender& contender, const CallMemory& memory, int set)
   calls_.push_back(std::move(call));
 }
 
-// A library may give the memory of a result to a later call on the same set. What
-// counts is what a set holds when the calls have gone through.
+// A library may use the memory of a result again for a later call on the same set. That
+// is no mistake: a set is judged by what it holds when all calls have ended. So each
+// result is compared with the last results so far of the other sets.
 void Results::finish(const Contender& contender, const CallMemory& memory, int sets) const {
   std::vector<const Call*> held(static_cast<size_t>(sets));
   for (const Call& call : calls_) {

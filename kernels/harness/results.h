@@ -9,27 +9,32 @@
 #include "memory.h"
 #include "problem.h"
 
-// Results of the calls of one graph that lie outside of the calls' outputs, as
-// gate_result says. They are poisoned as outputs are, and copied into the outputs
-// after a replay, so that everything which judges outputs judges them.
+// Results are the results of the calls of one graph, where a library allocates them
+// itself. gate_result says where each lies. Before a replay they are filled with poison,
+// as outputs are. After it they are copied into the outputs of their calls. All that
+// judges a kernel reads the outputs, so it judges these results too.
 class Results {
  public:
   explicit Results(const Problem& problem) : problem_(problem) {}
 
-  // add asks where the call that was enqueued last leaves its results. Call i is
-  // the i-th that is added.
+  // add is for the call that was enqueued last: it asks where that call leaves its
+  // results. Calls are numbered from 0 in the order in which they are added.
   void add(const Contender& contender, const CallMemory& memory, int set);
-  // All calls were added; a Failure where a result lies in no memory of the device,
-  // in memory of the harness, or where the result of another set lies.
+  // finish is called when all calls were added. It throws a Failure if a result does not
+  // lie in memory of the device, if it lies in memory of the harness, or if the result
+  // of another set lies in the same place.
   void finish(const Contender& contender, const CallMemory& memory, int sets) const;
 
-  // Both enqueue work, where there are such results, and do not wait. collect takes
-  // what the last call on each set left for which on(call) holds.
+  // poison enqueues what fills the results with poison. Like collect, it does not wait.
   void poison(Pattern pattern, cudaStream_t stream) const;
+  // collect enqueues the copies into the outputs. Several calls can work on one set. Of
+  // those for which on(call) is true, the last one wrote what the set holds now, so its
+  // result is copied.
   void collect(const CallMemory& memory, const std::function<bool(int)>& on, cudaStream_t stream) const;
 
  private:
-  // Where one call leaves its outputs; null where it writes into its own.
+  // A Call is where one call leaves its outputs. An entry is null if the call wrote into
+  // the output that it was given.
   struct Call {
     int set;
     std::vector<unsigned char*> outputs;

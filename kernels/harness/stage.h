@@ -44,7 +44,7 @@ struct Attempt {
   Pattern bands, poison;
 };
 
-// Bytes or words that were found otherwise than they must be.
+// Findings count bytes or words that do not hold what they must hold.
 struct Findings {
   uint64_t inputs = 0, before = 0, after = 0, others = 0;
   int other_set = -1;  // the first set with other results, where somebody asked which
@@ -67,10 +67,12 @@ class Stage {
   int kernel_nodes(Regime regime) const { return graphs_[index(regime)]->kernel_nodes(); }
   const std::vector<uint32_t>& launches(Regime regime) const { return graphs_[index(regime)]->launches(); }
 
-  // load takes images of inputs; what comes next puts image i mod images into set i.
+  // load takes images of inputs. Whatever is done next works on image i mod images in
+  // set i.
   void load(const unsigned char* images, int count);
-  // attempt replays a graph between fresh bands and poison; what each image gave
-  // goes to `outputs`, one image after the other. After a producer there is one.
+  // attempt lays fresh bands and fresh poison, and replays a graph. The outputs for each
+  // image go to `outputs`, one image after the other. After a producer there is only one
+  // image.
   Findings attempt(const Attempt& attempt, unsigned char* outputs);
   Times time(Regime regime, double warmup_ms, int warmup_batches, int batches, unsigned char* outputs);
   // fresh replays only the first call on each set and returns what one more such
@@ -79,8 +81,9 @@ class Stage {
   // single returns what one call takes by itself, in ns: the median of several calls,
   // less what a replay without a call takes.
   double single(Regime regime);
-  // skip switches all calls on one set off: what was written there all the same,
-  // and what the others got wrong, in one replay or in one for each row of others.
+  // skip switches off all calls on one set. It finds what was written to the set all the
+  // same, and what the other calls got wrong. The others run in one replay, or with
+  // apart in one replay for each row of calls between two that are switched off.
   Findings skip(Regime regime, int set, bool apart);
   // call makes one call by itself, eagerly, on the inputs that ready_call put in place.
   void ready_call();

@@ -48,10 +48,13 @@ Findings findings(Message& answer) {
   return found;
 }
 
-// The same calls on the same inputs, with other poison each time: what lives on the
-// work of the set fails both times. The second time nothing that is switched off lies
-// between calls of one launch. A library's result that differs once in some hundred
-// tries is told apart so, and noted.
+// The calls on one set are switched off, and all others run as before. The outputs of
+// the set must keep their poison, and the others must give the same results as before.
+// If others differ, this is tried once more, with other poison. A kernel whose calls use
+// the work of the set differs both times. A library whose results differ once in some
+// hundred tries does not, so it passes, and a note says what happened. In the second try
+// each launch holds only calls that lie between two calls which are switched off, so no
+// call depends on another one across a gap.
 void all_alone(const Job& job, Regime regime, int set) {
   const std::string off = "with the calls on set " + std::to_string(set) + " switched off";
   for (bool again = false;; again = true) {

@@ -43,9 +43,10 @@ Stages set_up(const Job& job);
 // load sends inputs; set i gets image i mod images.
 void load(const Job& job, const std::vector<const Golden*>& images);
 Findings findings(Message& answer);
-// all_alone switches the calls on one set off, and refuses what was written there
-// all the same, and calls that gave other results twice. Outputs must be right, and
-// of the images loaded last.
+// all_alone switches off the calls on one set. It throws a Failure if the outputs of the
+// set were written all the same, or if other calls gave other results in two tries. The
+// outputs must have been compared with the exact results of the images that were loaded
+// last, and must have been right.
 void all_alone(const Job& job, Regime regime, int set);
 
 // other_classes are two classes besides the ordinary one, chosen at random for each
