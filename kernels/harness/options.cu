@@ -153,6 +153,7 @@ bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, c
   if (flag == "--alignment") return o.alignment = number<size_t>(flag, value, 1, 256), true;
   if (flag == "--workspace") return o.workspace_bytes = number<size_t>(flag, value, 0, size_t{1} << 36), true;
   if (flag == "--data") return o.data = value, true;
+  if (flag == "--work-unit") return o.work_unit = value, true;
   if (flag == "--settle-ms") return o.settle_ms = number<double>(flag, value, 0, kMaxMilliseconds), true;
   if (flag == "--regimes") return o.regimes = parse_regimes(value), true;
   return false;

@@ -49,6 +49,7 @@ struct Options {
   size_t alignment = 256, workspace_bytes = 0;
   bool varies = false;   // two runs may differ
   std::string data;      // folder with inputs and references
+  std::string work_unit;  // the arithmetic of the op's stated work; "" where none is stated
   double settle_ms = 0;  // work that is thrown away, before the first unit
   int batches = 8;
   double batch_us = 200;

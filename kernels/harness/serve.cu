@@ -92,7 +92,7 @@ Message Server::handle(Message& request) {
     }
     case Request::peaks: {
       Message answer = result();
-      measure_peaks(device_).put(answer);
+      measure_peaks(device_, request.get<int>()).put(answer);
       return answer;
     }
     case Request::profile: return profile();

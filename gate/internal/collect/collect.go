@@ -212,6 +212,9 @@ func declared(units []unit) []string {
 	if op.Varies {
 		args = append(args, "--varies")
 	}
+	if unit := op.WorkUnit(); unit != "" {
+		args = append(args, "--work-unit", unit)
+	}
 	named := func(flag string, holds func(unit) bool) {
 		seen := map[string]bool{}
 		for _, u := range units {

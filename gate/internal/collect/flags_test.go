@@ -173,7 +173,7 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 	if accepted < 4 {
 		t.Errorf("op.yaml accepts %d of the tolerances", accepted)
 	}
-	k, err := opWith(t, "relative_error: 1.0e-3, max_abs_error: 2, between_runs: 1.0e-6}\nexact: [a, b]\ninout: [c]\nalignment: 16\nworkspace: 4096\nrepeatable: false # {")
+	k, err := opWith(t, "relative_error: 1.0e-3, max_abs_error: 2, between_runs: 1.0e-6}\nexact: [a, b]\ninout: [c]\nalignment: 16\nworkspace: 4096\nwork: {flops: N, unit: f16}\nrepeatable: false # {")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 			continue
 		}
 		all := strings.Join(args, " ")
-		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--varies", "--pdl op/k", "--reference op/k:reference:sm_90"} {
+		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--work-unit f16", "--varies", "--pdl op/k", "--reference op/k:reference:sm_90"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%q lacks %q", all, want)
 			}

@@ -15,8 +15,9 @@ type workFile struct {
 	Unit  string `yaml:"unit"`
 }
 
-// addWork computes the stated work of every case. Gate judges by it, and the harness
-// does not see it, so it is in no identity.
+// addWork computes the stated work of every case. Gate judges by it; the harness is
+// told its arithmetic alone, of which it measures how fast the card is. No kernel is
+// measured in another way for it, so it is in no identity.
 func (op *Op) addWork(f workFile, bad func(key, format string, args ...any) error) error {
 	switch {
 	case f.Bytes == "" && f.Flops == "":
@@ -38,6 +39,16 @@ func (op *Op) addWork(f workFile, bad func(key, format string, args ...any) erro
 		op.Cases[i].Work = roof.Work{Bytes: bytes, Flops: flops, Unit: f.Unit}
 	}
 	return nil
+}
+
+// WorkUnit is the arithmetic of the stated work, "" where none is stated.
+func (op *Op) WorkUnit() string {
+	for _, c := range op.Cases {
+		if c.Work.Flops > 0 {
+			return c.Work.Unit
+		}
+	}
+	return ""
 }
 
 // evaluate is the value of an expression on a case, 0 for none.
