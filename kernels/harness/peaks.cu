@@ -76,11 +76,19 @@ class Measurement {
     return read;
   }
 
+  // The driver loads a kernel when it is launched for the first time, and may wait for
+  // the device then: not while a stopwatch holds the stream.
+  void load(const std::function<cudaError_t()>& launch) {
+    must(launch(), "launching what measures the peaks");
+    stream_.wait("launching what measures the peaks");
+  }
+
   double rate(Traffic traffic, size_t bytes, int passes) {
-    const Best best = shortest([&] {
+    const auto launch = [&] {
       return enqueue_traffic(traffic, static_cast<unsigned char*>(memory_.get()), bytes, passes, device_.multiprocessors(), &notes()->sink, stream_.get());
-    });
-    return static_cast<double>(bytes) * passes / best.ns;
+    };
+    load(launch);
+    return static_cast<double>(bytes) * passes / shortest(launch).ns;
   }
 
   void take_better(Way way, double& flops, double& sm_mhz) {
@@ -88,10 +96,9 @@ class Measurement {
     const auto launch = [&] {
       return enqueue_work(way, rounds, device_.multiprocessors(), &notes()->operations, &notes()->sink, stream_.get());
     };
-    while (watch_.time(launch, stream_).device_ns < kLongNs && rounds < kMostRounds) {
-      if (read().operations == 0) return;
-      rounds *= 2;
-    }
+    load(launch);
+    if (read().operations == 0) return;
+    while (watch_.time(launch, stream_).device_ns < kLongNs && rounds < kMostRounds) rounds *= 2;
     const double operations = static_cast<double>(read().operations);
     const Best best = shortest(launch);
     if (!(operations / best.ns > flops)) return;
