@@ -89,6 +89,16 @@ func (p *Project) holds(file string) bool {
 	return ok
 }
 
+// baseHolds reports whether a file of the base is the base's own, and no link to
+// a file of somewhere else.
+func (p *Project) baseHolds(file string) bool {
+	if p.baseRoot == p.Root {
+		return p.holds(file)
+	}
+	_, ok := leads(p.baseRoot, file, func(string) bool { return true })
+	return ok
+}
+
 func notHeld(file string) string {
 	return fmt.Sprintf("it reads %s, which git does not hold, so it is not known what was there at the base (commit the file to have it compared)", file)
 }

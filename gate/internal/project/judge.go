@@ -63,11 +63,11 @@ func (p *Project) readPolicy(path, name string) (err error) {
 	}
 	p.judging = p.baseRoot
 	file := filepath.Join(p.baseRoot, filepath.FromSlash(name))
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) || p.baseRoot == p.Root && !p.holds(name) {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) || !p.baseHolds(name) {
 		return inconclusive(desk, "this change introduces the policy: the base %.12s has no %s, and a change is not judged by its own", p.Base.Commit, name)
 	}
 	if p.Policy, err = policy.Read(file, name); err != nil {
-		return fmt.Errorf("the base %.12s: %w", p.Base.Commit, err)
+		return inconclusive(desk, "the base %.12s has no policy that could judge this change: %w", p.Base.Commit, err)
 	}
 	if p.baseRoot == p.Root {
 		return nil
@@ -96,16 +96,9 @@ func (p *Project) loadKernels(policyName string) (int, error) {
 		return 0, err
 	}
 	p.Notes, p.retired = append(p.Notes, head.Notes...), head.Retired
-	base := head
-	if p.NoBase == "" && p.baseRoot != p.Root {
-		if base, err = manifest.Load(p.baseRoot, p.basePatterns(policyName)); err != nil {
-			base = &manifest.Set{}
-			p.NoBase = "the base cannot be read: " + err.Error()
-			p.Base.Why = p.NoBase
-			if p.Judge == JudgeBase {
-				return 0, inconclusive("", "%s", p.NoBase)
-			}
-		}
+	base, err := p.loadBase(head, policyName)
+	if err != nil {
+		return 0, err
 	}
 	scope := head.Kernels
 	if p.Judge == JudgeBase {
@@ -130,13 +123,39 @@ func (p *Project) loadKernels(policyName string) (int, error) {
 	return len(head.Kernels), p.findReferences(references)
 }
 
-// basePatterns are the base's own: one that the change narrows must not hide a
-// kernel.
-func (p *Project) basePatterns(policyName string) []string {
-	if own, err := policy.Read(filepath.Join(p.baseRoot, filepath.FromSlash(policyName)), policyName); err == nil {
-		return own.Kernels
+// loadBase reads the kernels of the base. One that cannot be read is no base.
+func (p *Project) loadBase(head *manifest.Set, policyName string) (*manifest.Set, error) {
+	if p.NoBase != "" || p.baseRoot == p.Root {
+		return head, nil
 	}
-	return p.Policy.Kernels
+	base := &manifest.Set{}
+	patterns, err := p.basePatterns(policyName)
+	if err == nil {
+		base, err = manifest.Load(p.baseRoot, patterns)
+	}
+	if err == nil {
+		return base, nil
+	}
+	p.NoBase = "the base cannot be read: " + err.Error()
+	p.Base.Why = p.NoBase
+	if p.Judge == JudgeBase {
+		return nil, inconclusive("", "%s", p.NoBase)
+	}
+	return &manifest.Set{}, nil
+}
+
+// basePatterns are the base's own, where it has a policy: one that the change
+// narrows must not hide a kernel.
+func (p *Project) basePatterns(policyName string) ([]string, error) {
+	file := filepath.Join(p.baseRoot, filepath.FromSlash(policyName))
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return p.Policy.Kernels, nil
+	}
+	own, err := policy.Read(file, policyName)
+	if err != nil {
+		return nil, err
+	}
+	return own.Kernels, nil
 }
 
 // takeOps gives the head's kernels the base's ops: their inputs, references,
