@@ -41,23 +41,10 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 	if err := auditCapacity(r, raw); err != nil {
 		return err
 	}
-	switch r.Tier {
-	case evidence.Static: // its figures are shown only, and no raw input is kept
-		if r.Provenance.Machine != (evidence.Machine{}) {
-			return errors.New("it names the machine of a GPU, and its place says that a compiler reported it")
-		}
-		return nil
-	case evidence.Correctness:
-		return a.correctness(r, raw["harness.jsonl"])
-	case evidence.Profile:
-		return auditProfile(r, raw["ncu.csv"])
-	case evidence.Sanitizer:
-		return auditSanitizer(r, raw[r.Tool+".txt"])
-	case evidence.Calibration:
-		return auditCalibration(r, raw["harness.jsonl"])
-	case evidence.Sessions:
-		return auditSessions(r)
-	}
+	return tiers[r.Tier].audit(a, r, raw)
+}
+
+func auditLatency(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
 	if r.Experiment != nil {
 		return auditExperiment(r, raw)
 	}
@@ -65,17 +52,6 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 		return err
 	}
 	return openStates(r.Open, r.Samples)
-}
-
-// parts are the raw inputs and the sections of a record of each tier.
-var parts = map[evidence.Tier]struct{ raw, sections []string }{
-	evidence.Static:      {nil, nil},
-	evidence.Correctness: {[]string{"harness.jsonl"}, []string{"checks"}},
-	evidence.Profile:     {[]string{"ncu.csv"}, []string{"launches"}},
-	evidence.Sanitizer:   {nil, nil}, // what its tool printed
-	evidence.Latency:     {[]string{"harness.jsonl"}, []string{"samples"}},
-	evidence.Calibration: {[]string{"harness.jsonl"}, []string{"aa", "samples"}},
-	evidence.Sessions:    {nil, []string{"sessions"}},
 }
 
 var (
@@ -98,7 +74,7 @@ var (
 // wellFormed checks the address, and that the record holds what its tier holds
 // and nothing else.
 func wellFormed(r *evidence.Record, raw []string) error {
-	want, known := parts[r.Tier]
+	want, known := tiers[r.Tier]
 	if !known {
 		return fmt.Errorf("no record of the tier %q is kept", r.Tier)
 	}
@@ -261,8 +237,8 @@ func sameDevice(device json.RawMessage, p evidence.Provenance) error {
 	return nil
 }
 
-func (a Auditor) correctness(r *evidence.Record, data []byte) error {
-	rec, err := readRecording(r, data, "check", false)
+func (a Auditor) correctness(r *evidence.Record, raw map[string][]byte) error {
+	rec, err := readRecording(r, raw["harness.jsonl"], "check", false)
 	if err != nil {
 		return err
 	}
@@ -347,8 +323,8 @@ func (a Auditor) check(op string, c evidence.Check) error {
 	return nil
 }
 
-func auditProfile(r *evidence.Record, text []byte) error {
-	report, err := ncu.Read(bytes.NewReader(text), "ncu.csv")
+func auditProfile(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
+	report, err := ncu.Read(bytes.NewReader(raw["ncu.csv"]), "ncu.csv")
 	if err != nil {
 		return fmt.Errorf("its raw input cannot be read: %w", err)
 	}
@@ -424,8 +400,8 @@ func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.
 // near holds for sums of the same numbers in another order.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
 
-func auditCalibration(r *evidence.Record, data []byte) error {
-	if err := auditTimes(r, data, "", r.Samples); err != nil {
+func auditCalibration(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
+	if err := auditTimes(r, raw["harness.jsonl"], "", r.Samples); err != nil {
 		return err
 	}
 	by := map[evidence.CacheState]int{}
@@ -489,7 +465,7 @@ func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 	return timesFollow(r, head)
 }
 
-func auditSessions(r *evidence.Record) error {
+func auditSessions(_ Auditor, r *evidence.Record, _ map[string][]byte) error {
 	if late := store.Together(r.Sessions); late != "" {
 		return fmt.Errorf("it counts the session of %s twice: it follows another one of its card within the hour", late)
 	}

@@ -265,23 +265,11 @@ func (c *Bench) Fill(ctx context.Context, s plan.Step, l *evidence.Ledger) error
 	if err != nil || len(s.Tasks) == 0 {
 		return err
 	}
-	switch {
-	case s.Together():
-		var pairs []pair
-		for _, t := range s.Tasks {
-			p := c.pairOf(t)
-			p.Earlier = l.Find(evidence.NeedOf(t.Key)).Earlier
-			pairs = append(pairs, p)
-		}
-		return enter(l)(c.timeTogether(ctx, pairs, s.Tests, s.States, c.budget, s.Plan))
-	case s.Tier == evidence.Latency:
-		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks), s.States))
-	case s.Tier == evidence.Profile:
-		return c.eachContender(ctx, s, l, c.profileUnits)
-	case s.Tier == evidence.Sanitizer:
-		return c.sanitizeEach(ctx, s, l)
+	measure := tiers[s.Tier].measure
+	if measure == nil {
+		return fmt.Errorf("nothing here measures the tier %q", s.Tier)
 	}
-	return c.eachContender(ctx, s, l, c.checkUnits)
+	return measure(c, ctx, s, l)
 }
 
 // eachContender measures kernel after kernel, all cases of one in one process.
@@ -293,18 +281,6 @@ func (c *Bench) eachContender(ctx context.Context, s plan.Step, l *evidence.Ledg
 		}
 		done += len(group)
 		c.reach(float64(done) / float64(len(s.Tasks)))
-	}
-	return nil
-}
-
-// sanitizeEach searches the units one by one: each tool has a process for each.
-func (c *Bench) sanitizeEach(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
-	for i, u := range c.units(s.Tasks) {
-		r, err := c.sanitizeUnit(ctx, u)
-		if err := enter(l)([]*evidence.Record{r}, err); err != nil {
-			return err
-		}
-		c.reach(float64(i+1) / float64(len(s.Tasks)))
 	}
 	return nil
 }

@@ -6,7 +6,14 @@ import (
 	"math"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
+
+func init() {
+	tiers[evidence.Correctness] = tier{measure: func(c *Bench, ctx context.Context, s plan.Step, l *evidence.Ledger) error {
+		return c.eachContender(ctx, s, l, c.checkUnits)
+	}, audit: Auditor.correctness, raw: []string{"harness.jsonl"}, sections: []string{"checks"}}
+}
 
 // checkUnits runs the correctness suite of one kernel on all its cases, in one
 // process. It returns a record for every unit; an error means that the device

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
 var testOp = &manifest.Op{Name: "op", Tolerance: map[string]float64{"relative_error": 1e-3}}
@@ -268,5 +269,21 @@ func TestCheckMetrics(t *testing.T) {
 	m = checkMetrics([]evidence.Check{{RelativeError: nil, MaxAbsError: x(2), Status: "fail"}, {RelativeError: x(0.25), MaxAbsError: x(1), Status: "pass"}})
 	if v := m.Get("check.relative_error"); v.Known() {
 		t.Errorf("an error that is not finite became %v", v.Number)
+	}
+}
+
+// TestEveryTierIsEntered: what is collected for a verdict can be measured and
+// audited, and a tier that nothing measures is an error.
+func TestEveryTierIsEntered(t *testing.T) {
+	for i, name := range evidence.Order {
+		if of := tiers[name]; of.audit == nil || (of.measure == nil) != (i == 0) {
+			t.Errorf("%s: %+v", name, of)
+		}
+	}
+	c, _ := fake(t, "")
+	c.made = &build.Set{}
+	step := plan.Step{Tier: "trace", Tasks: []plan.Task{{Subject: &plan.Subject{Name: "op/k"}}}}
+	if err := c.Fill(context.Background(), step, &evidence.Ledger{}); err == nil || !strings.Contains(err.Error(), `nothing here measures the tier "trace"`) {
+		t.Errorf("a tier that nobody measures: %v", err)
 	}
 }

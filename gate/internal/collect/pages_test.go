@@ -57,7 +57,7 @@ func TestOneStartForAllCases(t *testing.T) {
 	raw := map[string]string{}
 	c.keep = func(r *evidence.Record, _ string, files map[string][]byte) error {
 		raw[r.Address.Case] = string(files["ncu.csv"])
-		if err := auditProfile(r, files["ncu.csv"]); err != nil {
+		if err := auditProfile(Auditor{}, r, files); err != nil {
 			t.Errorf("%s: %v", r.Address.Case, err)
 		}
 		return nil

@@ -12,12 +12,19 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/ncu"
 )
 
 // profileLimit ends a profiler that does not end, for each case: it replays the
 // kernel once for every group of counters.
 const profileLimit = 5 * time.Minute
+
+func init() {
+	tiers[evidence.Profile] = tier{measure: func(c *Bench, ctx context.Context, s plan.Step, l *evidence.Ledger) error {
+		return c.eachContender(ctx, s, l, c.profileUnits)
+	}, audit: auditProfile, raw: []string{"ncu.csv"}, sections: []string{"launches"}}
+}
 
 // profileUnits runs one call of each unit under Nsight Compute. The units are cases
 // of one kernel and share a process, since ncu takes far longer to start than to

@@ -12,12 +12,29 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // sanitizerLimit ends a search that does not end: racecheck runs a kernel
 // hundreds of times slower.
 const sanitizerLimit = 10 * time.Minute
+
+func init() {
+	tiers[evidence.Sanitizer] = tier{measure: (*Bench).sanitizeEach, audit: auditSanitizer} // its raw input is named by its tool
+}
+
+// sanitizeEach searches the units one by one: each tool has a process for each.
+func (c *Bench) sanitizeEach(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
+	for i, u := range c.units(s.Tasks) {
+		r, err := c.sanitizeUnit(ctx, u)
+		if err := enter(l)([]*evidence.Record{r}, err); err != nil {
+			return err
+		}
+		c.reach(float64(i+1) / float64(len(s.Tasks)))
+	}
+	return nil
+}
 
 // sanitizeUnit runs one call of one unit under its tool of compute-sanitizer.
 func (c *Bench) sanitizeUnit(ctx context.Context, u unit) (*evidence.Record, error) {
@@ -116,8 +133,8 @@ func findings(tool string, log []byte) (evidence.Value, error) {
 }
 
 // auditSanitizer counts again what the tool printed.
-func auditSanitizer(r *evidence.Record, log []byte) error {
-	v, err := findings(r.Tool, log)
+func auditSanitizer(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
+	v, err := findings(r.Tool, raw[r.Tool+".txt"])
 	if err != nil {
 		return fmt.Errorf("its output of %s: %w", r.Tool, err)
 	}

@@ -153,11 +153,11 @@ func TestSanitizerTellsFailuresApart(t *testing.T) {
 			if r.Failure != nil || len(*kept) != 1 || len(raw) != 1 || len(r.Metrics) != 1 || !v.Known() || v.Number != want || r.Provenance.Profiler != b.sanitizerVersion || r.Provenance.Protocol == "" {
 				t.Fatalf("%s under %s: %+v, %d kept, %d files", c.name, tool, r, len(*kept), len(raw))
 			}
-			if err := auditSanitizer(r, raw[tool+".txt"]); err != nil {
+			if err := auditSanitizer(Auditor{}, r, raw); err != nil {
 				t.Errorf("%s under %s: %v", c.name, tool, err)
 			}
 			for _, other := range []string{noErrors, noHazards, strings.Replace(noErrors, "0", "7", 1), strings.Replace(noHazards, "0", "7", 1), ""} {
-				if err := auditSanitizer(r, []byte(other)); err == nil && (want > 0 || other != noErrors && other != noHazards) {
+				if err := auditSanitizer(Auditor{}, r, map[string][]byte{tool + ".txt": []byte(other)}); err == nil && (want > 0 || other != noErrors && other != noHazards) {
 					t.Errorf("%s under %s: a record with the output %q passes its audit", c.name, tool, other)
 				}
 			}

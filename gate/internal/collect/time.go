@@ -14,7 +14,26 @@ import (
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/metric"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
+
+func init() {
+	tiers[evidence.Latency] = tier{measure: (*Bench).latency, audit: auditLatency, raw: []string{"harness.jsonl"}, sections: []string{"samples"}}
+}
+
+// latency measures one step of times.
+func (c *Bench) latency(ctx context.Context, s plan.Step, l *evidence.Ledger) error {
+	if !s.Together() {
+		return enter(l)(c.timeAlone(ctx, c.units(s.Tasks), s.States))
+	}
+	var pairs []pair
+	for _, t := range s.Tasks {
+		p := c.pairOf(t)
+		p.Earlier = l.Find(evidence.NeedOf(t.Key)).Earlier
+		pairs = append(pairs, p)
+	}
+	return enter(l)(c.timeTogether(ctx, pairs, s.Tests, s.States, c.budget, s.Plan))
+}
 
 // timing is the series of samples of one unit, with the lines they came from.
 type timing struct {
