@@ -3,12 +3,68 @@ package judge
 import (
 	"fmt"
 	"math"
+	"path"
+	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/metric"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
+
+// exact answers a question by figures that are compared as they are.
+func (j *judge) exact(q *plan.Question, f verdict.Finding) verdict.Finding {
+	switch q.Kind {
+	case plan.Unchanged:
+		base := *f.Head
+		f.Base, f.Status, f.Reason = &base, verdict.Pass, "unchanged code"
+	case plan.Fresh:
+		f.Status, f.Reason = verdict.NotCompared, "the "+isNew(q)+" is new: there is nothing to compare with"
+	case plan.Limit:
+		f.Status, f.Reason = limit(q.Rule, f.Head.Number)
+	case plan.Regression:
+		f = j.regression(q, f)
+	}
+	return f
+}
+
+// accepts says what the rule of a question lets pass.
+func (j *judge) accepts(q *plan.Question) string {
+	if q.Kind == plan.Ratio {
+		return "limit " + q.Rule.Limit.Text + " of " + strings.TrimPrefix(q.Reference, path.Dir(q.Subject.Name)+"/")
+	}
+	text, known := j.bounds[q.Form]
+	if !known {
+		text = j.bound(q)
+		j.bounds[q.Form] = text
+	}
+	return text
+}
+
+func (j *judge) bound(q *plan.Question) string {
+	r := q.Rule
+	switch {
+	case q.Kind == plan.Condition && r.MinImprovement.Set:
+		return "min_improvement " + r.MinImprovement.Text
+	case q.Kind == plan.Limit || q.Kind == plan.TimeLimit || q.Kind == plan.Condition:
+		return "limit " + r.Limit.Text
+	}
+	text := "max_regression " + r.MaxRegression.Text
+	if !r.MaxRegression.Set {
+		text = fmt.Sprintf("detect %g%%", policy.Amount{Number: j.plan.Policy.Limits.Detect, Unit: "%"}.InPercent())
+	}
+	if r.Floor.Set {
+		text += ", floor " + r.Floor.Text
+	}
+	return text
+}
+
+func isNew(q *plan.Question) string {
+	if q.Entry != "" && q.Subject.State != verdict.New {
+		return "function"
+	}
+	return "kernel"
+}
 
 // limit judges a bound on the head's own figure.
 func limit(r *policy.Rule, head float64) (verdict.Status, string) {

@@ -5,7 +5,6 @@ package judge
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -138,27 +137,11 @@ func (j *judge) answer(q *plan.Question, f verdict.Finding, head *evidence.Recor
 		f.Reason = f.Head.Missing()
 		return f
 	}
-	switch q.Kind {
-	case plan.Unchanged:
-		base := *f.Head
-		f.Base, f.Status, f.Reason = &base, verdict.Pass, "unchanged code"
-	case plan.Fresh:
-		f.Status, f.Reason = verdict.NotCompared, "the "+isNew(q)+" is new: there is nothing to compare with"
-	case plan.Limit:
-		f.Status, f.Reason = limit(q.Rule, f.Head.Number)
-	case plan.TimeLimit:
+	if q.Kind == plan.TimeLimit {
 		f.Status, f.Reason = timeLimit(q.Rule, head)
-	case plan.Regression:
-		f = j.regression(q, f)
+		return f
 	}
-	return f
-}
-
-func isNew(q *plan.Question) string {
-	if q.Entry != "" && q.Subject.State != verdict.New {
-		return "function"
-	}
-	return "kernel"
+	return j.exact(q, f)
 }
 
 func (j *judge) noBase() string {
@@ -227,36 +210,6 @@ func notRecorded(q *plan.Question, n *evidence.Need) string {
 }
 
 // accepts is the bound that a question holds a figure to.
-func (j *judge) accepts(q *plan.Question) string {
-	if q.Kind == plan.Ratio {
-		return "limit " + q.Rule.Limit.Text + " of " + strings.TrimPrefix(q.Reference, path.Dir(q.Subject.Name)+"/")
-	}
-	text, known := j.bounds[q.Form]
-	if !known {
-		text = j.bound(q)
-		j.bounds[q.Form] = text
-	}
-	return text
-}
-
-func (j *judge) bound(q *plan.Question) string {
-	r := q.Rule
-	switch {
-	case q.Kind == plan.Condition && r.MinImprovement.Set:
-		return "min_improvement " + r.MinImprovement.Text
-	case q.Kind == plan.Limit || q.Kind == plan.TimeLimit || q.Kind == plan.Condition:
-		return "limit " + r.Limit.Text
-	}
-	text := "max_regression " + r.MaxRegression.Text
-	if !r.MaxRegression.Set {
-		text = fmt.Sprintf("detect %g%%", policy.Amount{Number: j.plan.Policy.Limits.Detect, Unit: "%"}.InPercent())
-	}
-	if r.Floor.Set {
-		text += ", floor " + r.Floor.Text
-	}
-	return text
-}
-
 func orElse(text, otherwise string) string {
 	if text == "" {
 		return otherwise

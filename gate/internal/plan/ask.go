@@ -9,6 +9,28 @@ import (
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
+// A Kind says how a question is answered. It is part of the question's
+// identity, and judging derives nothing again.
+type Kind string
+
+// The kinds. No evidence can change a Settled question. Uncompared is a
+// comparison without a base, Fresh one of what the base does not have, Unchanged
+// one with the base's own code. A Condition is that of a trade.
+const (
+	Settled    Kind = "settled"
+	Correct    Kind = "correct"
+	Limit      Kind = "limit"
+	Regression Kind = "regression"
+	Unchanged  Kind = "unchanged"
+	Uncompared Kind = "uncompared"
+	Fresh      Kind = "new"
+	TimeLimit  Kind = "time limit"
+	Experiment Kind = "experiment" // base and head in one run
+	History    Kind = "history"    // the head against stored sessions of the base
+	Ratio      Kind = "ratio"      // the head and a reference in one run
+	Condition  Kind = "condition"
+)
+
 // An asker makes the questions of one subject. Equal needs are shared.
 type asker struct {
 	policy        *policy.Policy
