@@ -27,7 +27,7 @@ func (p peaksMsg) valid() error {
 	rates := []float64{p.Cold.Read, p.Cold.Write, p.Cold.Copy, p.Warm.Read, p.Warm.Write, p.Warm.Copy}
 	for unit, rate := range p.Flops {
 		if !slices.Contains(roof.Units, unit) {
-			return fmt.Errorf("the peaks are of %q, which is not arithmetic that an op can state", unit)
+			return fmt.Errorf("the peaks are of %q, which no op can state", unit)
 		}
 		rates = append(rates, rate)
 	}

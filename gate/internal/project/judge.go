@@ -123,7 +123,7 @@ func (p *Project) loadKernels(policyName string) (int, error) {
 	return len(head.Kernels), p.findReferences(references)
 }
 
-// loadBase reads the kernels of the base. One that cannot be read is no base.
+// loadBase reads the kernels of the base. One that cannot be read is not a base.
 func (p *Project) loadBase(head *manifest.Set, policyName string) (*manifest.Set, error) {
 	if p.NoBase != "" || p.baseRoot == p.Root {
 		return head, nil
