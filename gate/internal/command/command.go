@@ -28,6 +28,9 @@ type Command struct {
 	Idle  time.Duration // longest silence of standard output; 0 is not a limit
 	Merge bool          // standard error goes where standard output goes
 	Lines func(string)  // is told each line of standard output when it is complete; may be nil
+	// Hold keeps the child at its first word to standard output until the channel is
+	// closed. Limit and Idle count from then: who holds a child ends it. May be nil.
+	Hold <-chan struct{}
 
 	Confine *Confinement // for a program that runs what a change brings along
 }
@@ -71,11 +74,13 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
 	defer said.Close()
-	p, err := c.start(cmd, out, tail, lines)
+	p, held, err := c.start(cmd, out, tail, lines)
 	if err != nil {
 		return Result{}, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
+	c.held(ctx, p)
 	stopped, cancelled := c.watch(ctx, p, out.wrote)
+	held.drain()
 	if !p.gone() {
 		return Result{}, fmt.Errorf("%v was killed and does not end", p)
 	}
@@ -99,7 +104,7 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 	return r, cancelled
 }
 
-func (c Command) start(cmd *exec.Cmd, out, tail *capture, lines *lineWriter) (*process, error) {
+func (c Command) start(cmd *exec.Cmd, out, tail *capture, lines *lineWriter) (p *process, held *valve, err error) {
 	id := children.id()
 	cmd.Dir, cmd.Env = c.Dir, append(c.environ(), runID+"="+id)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In, out, tail
@@ -109,14 +114,40 @@ func (c Command) start(cmd *exec.Cmd, out, tail *capture, lines *lineWriter) (*p
 	case c.Lines != nil:
 		cmd.Stdout = io.MultiWriter(out, lines)
 	}
+	to := cmd.Stdout
+	if c.Hold != nil {
+		if held, err = newValve(); err != nil {
+			return nil, nil, err
+		}
+		cmd.Stdout = held.in
+	}
 	if c.Merge {
 		cmd.Stderr = cmd.Stdout // one pipe, so that the order of what is written stays
 	}
-	p, err := start(cmd, c.Path, id)
+	p, err = start(cmd, c.Path, id)
 	for _, f := range cmd.ExtraFiles {
 		f.Close() // the child has its own
 	}
-	return p, err
+	if held != nil {
+		held.in.Close()
+		go held.pour(c.Hold, to)
+	}
+	if err != nil {
+		held.drain()
+	}
+	return p, held, err
+}
+
+// held waits until a child is let go, has ended, or is not needed any more.
+func (c Command) held(ctx context.Context, p *process) {
+	if c.Hold == nil {
+		return
+	}
+	select {
+	case <-c.Hold:
+	case <-p.ended:
+	case <-ctx.Done():
+	}
 }
 
 // watch returns when the child has ended, or was killed and had its grace:
