@@ -170,9 +170,11 @@ func (d *Driver) stop(next int, open []int) string {
 // exceeds holds for a cost over a budget that there is.
 func exceeds(cost, budget float64) bool { return budget > 0 && cost > budget }
 
-// Add records a round that was measured: exactly the experiments of the step. An
-// invalid process is an error that wraps errInvalidProcess and leaves the round
-// pending, for Discard.
+// Add records a round that was measured: exactly the experiments of the step. Who
+// cannot measure all of them together takes a part out of the step that was drawn,
+// in its order, and gives that back: the others have the fewest rounds then, so the
+// next step is about them. An invalid process is an error that wraps
+// errInvalidProcess and leaves the round pending, for Discard.
 func (d *Driver) Add(step Step, rounds map[int]Round, cost Cost) error {
 	if err := d.expect(step, cost); err != nil {
 		return err
@@ -222,15 +224,31 @@ func (d *Driver) Drop(experiments ...int) {
 	}
 }
 
-// expect checks that a step is the one that was drawn last.
+// expect checks that a step is the one that was drawn last, or a part of it.
 func (d *Driver) expect(step Step, cost Cost) error {
 	if d.pending == nil || d.pending.Number != step.Number || d.pending.Attempt != step.Attempt || !slices.Equal(d.pending.Order, step.Order) {
 		return fmt.Errorf("round %d, attempt %d is not the one that was drawn", step.Number, step.Attempt)
+	}
+	if !partOf(step.Experiments, d.pending.Experiments) {
+		return fmt.Errorf("round %d is of the experiments %v, and %v were drawn", step.Number, step.Experiments, d.pending.Experiments)
 	}
 	if !(cost.WallSeconds >= 0 && cost.GPUSeconds >= 0) {
 		return fmt.Errorf("a cost cannot be negative: %+v", cost)
 	}
 	return nil
+}
+
+// partOf reports whether a part, which is not empty, has its members from a whole,
+// each once and in the order there.
+func partOf(part, whole []int) bool {
+	for _, i := range part {
+		at := slices.Index(whole, i)
+		if at < 0 {
+			return false
+		}
+		whole = whole[at+1:]
+	}
+	return len(part) > 0
 }
 
 // charge adds a cost and closes the pending round.

@@ -192,3 +192,73 @@ func (d *Driver) experiments() []Series {
 	}
 	return out
 }
+
+// Rounds whose experiments are measured in parts, one after the other, give every
+// experiment what it needs, once for each number of a round, and leave all of them
+// in one family.
+func TestDriverTakesPartsOfARound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(64, 0))
+	const most = 2
+	effects := []float64{0, 0.05, 0.0125, 0, 0}
+	want := []Decision{Pass, Regressed, Regressed, Pass, Pass}
+	d := newTestDriver(t, SequentialPlan(), Budget{}, len(effects))
+	have := make([]int, len(effects))
+	for {
+		step, more, err := d.NextRound(reader{rng})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		step.Experiments = step.Experiments[:min(most, len(step.Experiments))]
+		rounds := map[int]Round{}
+		for _, i := range step.Experiments {
+			if have[i] != step.Number {
+				t.Fatalf("experiment %d has %d rounds and takes part in round %d", i, have[i], step.Number)
+			}
+			have[i]++
+			rounds[i] = normalRounds(rng, 1, 0.008, effects[i])[0]
+		}
+		if err := d.Add(step, rounds, Cost{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outcomes, err := Decide(d.experiments(), d.plan)
+	if err != nil || d.Stopped() != "resolved" {
+		t.Fatalf("%q, %v", d.Stopped(), err)
+	}
+	for i, o := range outcomes {
+		if o.Decision != want[i] || o.Pairs != have[i]*perArm {
+			t.Errorf("%d: %s after %d pairs of %d", i, o.Decision, o.Pairs, have[i]*perArm)
+		}
+	}
+}
+
+func TestDriverRefusesWhatIsNoPart(t *testing.T) {
+	for _, given := range [][]int{nil, {0, 0}, {2, 1}, {0, 3}} {
+		d := newTestDriver(t, SequentialPlan(), Budget{}, 3)
+		rng := rand.New(rand.NewPCG(65, 0))
+		step, _, err := d.NextRound(reader{rng})
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn := step.Experiments
+		step.Experiments = nil
+		rounds := map[int]Round{}
+		for _, place := range given { // places in the order drawn; the last is of another step
+			i := 3
+			if place < len(drawn) {
+				i = drawn[place]
+			}
+			step.Experiments = append(step.Experiments, i)
+			rounds[i] = normalRounds(rng, 1, 0.008, 0)[0]
+		}
+		if err := d.Add(step, rounds, Cost{}); err == nil || !strings.Contains(err.Error(), "were drawn") {
+			t.Errorf("places %v: %v", given, err)
+		}
+		if err := d.Discard(step, Cost{}); err == nil {
+			t.Errorf("places %v are discarded", given)
+		}
+	}
+}
