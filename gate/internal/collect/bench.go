@@ -76,6 +76,7 @@ type Bench struct {
 	now       func() time.Time
 	limit     time.Duration // a harness that is silent for longer hangs
 	lock      *gpu.Lock
+	apart     bool                                         // a process starts only when the one before is gone
 	processes func(context.Context) ([]gpu.Process, error) // on all devices; nil asks the driver
 }
 

@@ -93,7 +93,7 @@ func (a *calibration) run(ctx context.Context, asked []unit, rounds int) error {
 func (a *calibration) pilot(ctx context.Context, asked []unit) error {
 	a.c.say("calibrating %d kernels, pilot", len(asked))
 	a.series = map[string]*timing{}
-	if err := a.c.process(ctx, asked, nil, a.series); err != nil {
+	if err := a.c.relay(nil).process(ctx, asked, nil, a.series); err != nil {
 		return err
 	}
 	for _, t := range a.series {
@@ -114,20 +114,8 @@ func (a *calibration) left(asked []unit) []unit {
 func (a *calibration) round(ctx context.Context, units []unit, of int) (why string, err error) {
 	start, series := time.Now(), map[string]*timing{}
 	shuffle(units)
-	for n := range roundProcesses {
-		a.c.say("calibrating %d kernels, round %d of %d, process %d of %d", len(units), a.rounds+1, of, n+1, roundProcesses)
-		if err := a.c.process(ctx, units, nil, series); err != nil {
-			return "", err
-		}
-		for _, u := range units {
-			if f := series[u.run()].failure; f != nil {
-				a.series[u.run()].failure = f
-				why = u.run() + ": " + f.Message
-			}
-		}
-		if why != "" {
-			break // no process more of a round that is lost
-		}
+	if why, err = a.processes(ctx, units, of, series); err != nil {
+		return "", err
 	}
 	if why == "" {
 		why = slowed(series)
@@ -147,6 +135,32 @@ func (a *calibration) round(ctx context.Context, units []unit, of int) (why stri
 	a.wall += time.Since(start)
 	a.rounds++
 	return "", nil
+}
+
+// processes runs those of a round, and none more of one that is lost.
+func (a *calibration) processes(ctx context.Context, units []unit, of int, series map[string]*timing) (why string, err error) {
+	relay := a.c.relay(nil)
+	defer relay.closing(&err)
+	for n := range roundProcesses {
+		a.c.say("calibrating %d kernels, round %d of %d, process %d of %d", len(units), a.rounds+1, of, n+1, roundProcesses)
+		follows := units
+		if n == roundProcesses-1 {
+			follows = nil
+		}
+		if err := relay.process(ctx, units, follows, series); err != nil {
+			return "", err
+		}
+		for _, u := range units {
+			if f := series[u.run()].failure; f != nil {
+				a.series[u.run()].failure = f
+				why = u.run() + ": " + f.Message
+			}
+		}
+		if why != "" {
+			break
+		}
+	}
+	return why, nil
 }
 
 func (a *calibration) record(u unit) (*evidence.Record, error) {

@@ -111,31 +111,27 @@ func (c *Bench) run(ctx context.Context, program command.Command, files ...strin
 }
 
 func (c *Bench) runIn(ctx context.Context, tmp string, program command.Command, files ...string) (command.Result, error) {
+	began := time.Now()
+	r, err := c.confined(tmp, program, files...).Run(ctx)
+	c.ran(began, time.Now())
+	return r, err
+}
+
+// confined is a program as it runs in a temporary folder.
+func (c *Bench) confined(tmp string, program command.Command, files ...string) command.Command {
 	program.Most, program.Dir = maxHarnessOutput, tmp
 	program.Env = []string{"CUDA_VISIBLE_DEVICES=" + c.device.UUID, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
 	program.Confine = &command.Confinement{Temp: tmp, Read: append([]string{c.program}, files...), Device: true, Counters: program.Path == c.ncu}
-	defer c.ran(time.Now())
-	return program.Run(ctx)
+	return program
 }
 
 // harness runs one process of the measuring program.
-func (c *Bench) harness(ctx context.Context, mode string, units []unit, extra ...string) (*stream, command.Result, error) {
-	args, reads, err := c.ask(ctx, mode, units)
+func (c *Bench) harness(ctx context.Context, mode string, units []unit) (*stream, command.Result, error) {
+	p, err := c.launch(ctx, mode, units, nil, nil)
 	if err != nil {
 		return nil, command.Result{}, err
 	}
-	args = append(args, extra...)
-	program := command.Command{Path: c.program, Args: args, Limit: harnessLimit, Idle: c.idle()}
-	r, err := c.run(ctx, program, reads...)
-	if err == nil && r.Over {
-		err = errors.New("the harness printed more than 64 MiB")
-	}
-	if err != nil {
-		return nil, r, err
-	}
-	s := parseStream(r.Stdout)
-	c.timed(s)
-	return s, r, nil
+	return p.finish()
 }
 
 // ask is what the harness is asked for about these units, and what it reads then. A

@@ -102,14 +102,18 @@ func (x *experiment) pilot(ctx context.Context) error {
 	return nil
 }
 
-// first runs one process before the rounds, so that files and drivers are loaded.
+// first times every base before the rounds, so that files and drivers are loaded.
 // Its times are not part of a round.
-func (x *experiment) first(ctx context.Context) (map[string]*timing, error) {
+func (x *experiment) first(ctx context.Context) (series map[string]*timing, err error) {
+	relay := x.c.relay(x.states)
+	defer relay.closing(&err)
+	series = map[string]*timing{}
 	x.c.say("timing %d kernels, pilot", len(x.arms))
-	series := map[string]*timing{}
-	err := x.c.process(ctx, unitsOf(x.arms, false), x.states, series)
+	if err := relay.process(ctx, unitsOf(x.arms, false), nil, series); err != nil {
+		return series, err
+	}
 	x.piloted = true
-	return series, err
+	return series, nil
 }
 
 // plan hands the tests to a driver. One whose pair failed already is counted and
@@ -240,12 +244,18 @@ func worth(rounds float64) float64 { return rounds / (rounds + 1) }
 // processes runs the processes of a round, and none more once one has failed.
 // Timed is the time, in seconds, that their batches were on the GPU.
 func (x *experiment) processes(ctx context.Context, step compare.Step, order []*arms, word string) (all []map[string]*timing, timed float64, err error) {
+	relay := x.c.relay(x.states)
+	defer relay.closing(&err)
 	for i, arm := range word {
 		head := arm == 'B'
+		var follows []unit
+		if i+1 < len(word) {
+			follows = unitsOf(order, word[i+1] == 'B')
+		}
 		x.c.reach(worth(float64(step.Number) + float64(i)/float64(len(word))))
 		x.c.say("timing %d pairs, round %d (%s), process %d of %d", len(order), step.Number+1, word, i+1, len(word))
 		one := map[string]*timing{}
-		if err := x.c.process(ctx, unitsOf(order, head), x.states, one); err != nil {
+		if err := relay.process(ctx, unitsOf(order, head), follows, one); err != nil {
 			return nil, timed, err
 		}
 		all = append(all, one)

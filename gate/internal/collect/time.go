@@ -6,8 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kernelgate/gate/gate/internal/command"
@@ -46,46 +46,83 @@ type timing struct {
 // with nothing.
 const singleProcesses = 10
 
+// A solo is what was measured of units that are compared with nothing.
+type solo struct {
+	c      *Bench
+	as     evidence.Open
+	asked  []unit
+	series map[string]*timing
+	done   map[string]int // processes
+}
+
 // timeAlone measures units that are compared with nothing: every process is a fresh
 // process that all units share. What an earlier run measured of them counts. It
 // returns one record a unit, in their order.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.CacheState) ([]*evidence.Record, error) {
-	as, series, done := c.alone(states), map[string]*timing{}, map[string]int{}
+	o := &solo{c: c, as: c.alone(states), asked: asked, series: map[string]*timing{}, done: map[string]int{}}
 	for _, u := range asked {
-		series[u.run()] = &timing{}
-		if r, raw := c.unfinished(evidence.Key{Tier: evidence.Latency, At: u.address}, as, ""); r != nil {
-			series[u.run()].samples, done[u.run()] = r.Samples, r.Open.Processes
-			series[u.run()].raw.Write(raw["harness.jsonl"])
+		o.series[u.run()] = &timing{}
+		if r, raw := c.unfinished(evidence.Key{Tier: evidence.Latency, At: u.address}, o.as, ""); r != nil {
+			o.series[u.run()].samples, o.done[u.run()] = r.Samples, r.Open.Processes
+			o.series[u.run()].raw.Write(raw["harness.jsonl"])
 		}
 	}
-	for {
-		units := slices.DeleteFunc(slices.Clone(asked), func(u unit) bool { return done[u.run()] >= singleProcesses || series[u.run()].failure != nil })
-		if len(units) == 0 {
-			break
-		}
-		c.reach(passed(asked, done))
-		c.say("timing %d kernels, process %d of %d", len(units), done[units[0].run()]+1, singleProcesses)
-		shuffle(units)
-		if err := c.process(ctx, units, states, series); err != nil {
-			return nil, err
-		}
-		for _, u := range units {
-			done[u.run()]++
-			as.Processes = done[u.run()]
-			if err := c.saveTimes(u, series[u.run()], as); err != nil {
-				return nil, err
-			}
-		}
+	if err := o.run(ctx, states); err != nil {
+		return nil, err
 	}
 	var records []*evidence.Record
 	for _, u := range asked {
-		r, err := c.timeRecord(u, series[u.run()])
+		r, err := c.timeRecord(u, o.series[u.run()])
 		records = append(records, r)
 		if err != nil {
 			return records, err
 		}
 	}
 	return records, nil
+}
+
+// run runs processes until every unit has enough of them.
+func (o *solo) run(ctx context.Context, states []evidence.CacheState) (err error) {
+	relay := o.c.relay(states)
+	defer relay.closing(&err)
+	for groups := o.draw(nil); len(groups) > 0; {
+		units := groups[0]
+		if groups = groups[1:]; len(groups) == 0 {
+			groups = o.draw(units)
+		}
+		var follows []unit
+		if len(groups) > 0 {
+			follows = groups[0]
+		}
+		o.c.reach(passed(o.asked, o.done))
+		o.c.say("timing %d kernels, process %d of %d", len(units), o.done[units[0].run()]+1, singleProcesses)
+		if err := relay.process(ctx, units, follows, o.series); err != nil {
+			return err
+		}
+		for _, u := range units {
+			o.done[u.run()]++
+			o.as.Processes = o.done[u.run()]
+			if err := o.c.saveTimes(u, o.series[u.run()], o.as); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// draw is the next process of every unit that needs one more after those that are
+// under way, in an order of its own.
+func (o *solo) draw(underWay []unit) [][]unit {
+	done := maps.Clone(o.done)
+	for _, u := range underWay {
+		done[u.run()]++
+	}
+	units := slices.DeleteFunc(slices.Clone(o.asked), func(u unit) bool { return done[u.run()] >= singleProcesses || o.series[u.run()].failure != nil })
+	if len(units) == 0 {
+		return nil
+	}
+	shuffle(units)
+	return [][]unit{units}
 }
 
 // passed is the part of all processes of units that need no more of them.
@@ -155,47 +192,6 @@ func timeMetrics(samples []evidence.Sample) (evidence.Metrics, error) {
 		out[m.Name] = evidence.Of(s.Median, m.Unit)
 	}
 	return out, nil
-}
-
-// process runs one process over all units, in their order and in the states of
-// the caches that are asked for, all of them where none is named. A unit that
-// breaks the process is taken out and the process is repeated for the others.
-func (c *Bench) process(ctx context.Context, units []unit, states []evidence.CacheState, series map[string]*timing) error {
-	for {
-		var left []unit
-		for _, u := range units {
-			if series[u.run()] == nil {
-				series[u.run()] = &timing{}
-			}
-			if series[u.run()].failure == nil {
-				left = append(left, u)
-			}
-		}
-		if len(left) == 0 {
-			return nil
-		}
-		args := append([]string{"--seed", strconv.FormatUint(uint64(randomUint32()), 10)}, callsArgs(left)...)
-		if len(states) > 0 {
-			args = append(args, "--regimes", words(states))
-		}
-		s, r, err := c.harness(ctx, "time", left, args...)
-		if err != nil {
-			return fmt.Errorf("timing: %w", err)
-		}
-		culprit, fault := c.culprit(s, r, left, states)
-		if fault == nil {
-			return take(s, left, series)
-		}
-		if !slices.ContainsFunc(left, func(u unit) bool { return u.run() == culprit }) { // nobody to take out
-			return fmt.Errorf("timing: %w", fault)
-		}
-		series[culprit].failure = fault
-		if unsettles(fault) {
-			if err := c.probe(ctx); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // culprit names the unit that broke a process.
