@@ -77,6 +77,7 @@ type Bench struct {
 	limit     time.Duration // a harness that is silent for longer hangs
 	lock      *gpu.Lock
 	apart     bool                                         // a process starts only when the one before is gone
+	most      int                                          // in the place of mostArgs; 0 is none
 	processes func(context.Context) ([]gpu.Process, error) // on all devices; nil asks the driver
 }
 

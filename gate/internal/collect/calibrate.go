@@ -30,17 +30,25 @@ type calibration struct {
 }
 
 // Calibrate times units against themselves, in rounds of eight fresh processes
-// that all of them share, in an order drawn for each round. It returns one
-// record a unit, in their order. A unit that fails is taken out and the round
-// is repeated for the others. Whole rounds are kept when a later one ends the
-// run with an error.
+// that all of them share, or as many of them as one takes, in an order drawn for
+// each round. It returns one record a unit, in their order. A unit that fails is
+// taken out and the round is repeated for the others. Whole rounds are kept when a
+// later one ends the run with an error.
 func (c *Bench) Calibrate(ctx context.Context, tasks []plan.Task, rounds int) ([]*evidence.Record, error) {
 	for _, t := range tasks {
 		if err := c.prepare(ctx, t); err != nil {
 			return nil, err
 		}
 	}
-	return c.calibrate(ctx, c.units(tasks), rounds)
+	var records []*evidence.Record
+	for _, units := range c.groups(c.units(tasks)) {
+		some, err := c.calibrate(ctx, units, rounds)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, some...)
+	}
+	return records, nil
 }
 
 func (c *Bench) calibrate(ctx context.Context, asked []unit, rounds int) ([]*evidence.Record, error) {

@@ -108,9 +108,11 @@ func (x *experiment) first(ctx context.Context) (series map[string]*timing, err 
 	relay := x.c.relay(x.states)
 	defer relay.closing(&err)
 	series = map[string]*timing{}
-	x.c.say("timing %d kernels, pilot", len(x.arms))
-	if err := relay.process(ctx, unitsOf(x.arms, false), nil, series); err != nil {
-		return series, err
+	for _, units := range x.c.groups(unitsOf(x.arms, false)) {
+		x.c.say("timing %d kernels, pilot", len(units))
+		if err := relay.process(ctx, units, nil, series); err != nil {
+			return series, err
+		}
 	}
 	x.piloted = true
 	return series, nil
@@ -166,6 +168,7 @@ func (x *experiment) rounds(ctx context.Context) error {
 			x.stop(x.driver.Stopped())
 			return err
 		}
+		step = x.part(step)
 		if err := x.before(ctx, step); err != nil {
 			return err
 		}

@@ -56,8 +56,8 @@ type solo struct {
 }
 
 // timeAlone measures units that are compared with nothing: every process is a fresh
-// process that all units share. What an earlier run measured of them counts. It
-// returns one record a unit, in their order.
+// process that all units share, or as many of them as one takes. What an earlier run
+// measured of them counts. It returns one record a unit, in their order.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.CacheState) ([]*evidence.Record, error) {
 	o := &solo{c: c, as: c.alone(states), asked: asked, series: map[string]*timing{}, done: map[string]int{}}
 	for _, u := range asked {
@@ -118,11 +118,8 @@ func (o *solo) draw(underWay []unit) [][]unit {
 		done[u.run()]++
 	}
 	units := slices.DeleteFunc(slices.Clone(o.asked), func(u unit) bool { return done[u.run()] >= singleProcesses || o.series[u.run()].failure != nil })
-	if len(units) == 0 {
-		return nil
-	}
 	shuffle(units)
-	return [][]unit{units}
+	return o.c.groups(units)
 }
 
 // passed is the part of all processes of units that need no more of them.
