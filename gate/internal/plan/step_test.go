@@ -219,3 +219,55 @@ func TestLacks(t *testing.T) {
 		t.Errorf("never: %s", got)
 	}
 }
+
+// TestMoveAndBoundAgree: what was measured on one machine, whatever others hold, is
+// judged by a later run from that machine: that run binds it to where the run that
+// measured had moved it.
+func TestMoveAndBoundAgree(t *testing.T) {
+	moves := 0
+	laws(t, func(t *testing.T, r *rand.Rand) {
+		first, l, at := randomPlan(t, r), &evidence.Ledger{}, pick(r, h200, h100, a100)
+		known := []evidence.Machine{h200, h100, a100}
+		for _, m := range known { // some of what any machine could hold
+			somewhere, err := Bound(first.Policy, first.Subjects, first.Options, []evidence.Machine{m}, nothing)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range somewhere.Questions {
+				for _, n := range q.Needs {
+					if n.At.Machine != "" && n.Tier != evidence.Static && n.Never == "" && r.Intn(2) > 0 {
+						l.Put(recordAt(*n.Key), evidence.Reused)
+					}
+				}
+			}
+		}
+		holds := func(n *evidence.Need) bool { return l.Find(n).Record != nil }
+		before, err := Bound(first.Policy, first.Subjects, first.Options, known, holds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved, err := before.Move(at, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := moved.Next(l); s != nil; s = moved.Next(l) {
+			answer(s, l)
+		}
+		after, err := Bound(first.Policy, first.Subjects, first.Options, known, holds)
+		if err != nil || len(after.Questions) != len(moved.Questions) {
+			t.Fatalf("%d questions, then %d: %v", len(moved.Questions), len(after.Questions), err)
+		}
+		for i := range moved.Questions {
+			was, is := &moved.Questions[i], &after.Questions[i]
+			if was.On != before.Questions[i].On {
+				moves++
+			}
+			if was.ID() != is.ID() || was.On != is.On {
+				t.Fatalf("%s was measured on %q, and is judged from %q", was, was.On, is.On)
+			}
+		}
+	})
+	if moves < rounds/10 {
+		t.Errorf("only %d questions were moved", moves)
+	}
+}
