@@ -53,7 +53,7 @@ func (s script) play(t *testing.T, rng *rand.Rand, asked []Series, elsewhere, mo
 }
 
 // An experiment that is cut at any point and continued, alone or with kernels
-// that join later, gives the verdict of one that is not cut, on the same rounds,
+// that join later, gives the decision of one that is not cut, on the same rounds,
 // and measures no round twice.
 func TestContinuedIsAsUncut(t *testing.T) {
 	cuts := 0

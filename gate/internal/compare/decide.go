@@ -92,7 +92,7 @@ func Open(experiments []Series, plan Plan) ([]bool, error) {
 // outcome writes a trial out.
 func (t trial) outcome(red, faster float64, tests int, plan Plan) Outcome {
 	o := Outcome{Limits: t.experiment.Limits, Tests: tests, NeedPairs: -1}
-	o.Decision, o.Reason = t.verdict(red, faster, plan)
+	o.Decision, o.Reason = t.decision(red, faster, plan)
 	if t.invalid != nil {
 		o.Invalid = t.invalid
 		return o

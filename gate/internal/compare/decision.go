@@ -3,7 +3,7 @@ package compare
 // A Decision is what an experiment proved. The zero value is Inconclusive.
 type Decision uint8
 
-// The verdicts of an experiment.
+// The decisions about an experiment.
 const (
 	Inconclusive Decision = iota // nothing was proved
 	Regressed                    // the effect exceeds the tolerance
@@ -11,12 +11,12 @@ const (
 	Improved                     // a pass that is faster by more than the tolerance (advisory)
 )
 
-var verdictNames = map[Decision]string{Inconclusive: "inconclusive", Regressed: "regressed", Pass: "pass", Improved: "improved"}
+var decisionNames = map[Decision]string{Inconclusive: "inconclusive", Regressed: "regressed", Pass: "pass", Improved: "improved"}
 
-// String returns the verdict as a word.
-func (v Decision) String() string { return nameOf(verdictNames, v) }
+// String returns the decision as a word.
+func (v Decision) String() string { return nameOf(decisionNames, v) }
 
-// A Reason says why a verdict is what it is, as a code. Package judge has the words.
+// A Reason says why a decision is what it is, as a code. Package judge has the words.
 type Reason uint8
 
 // The reasons.

@@ -15,6 +15,6 @@
 // repetitions together, so repetitions inside a process never count as
 // independent samples.
 //
-// Every verdict starts as [Inconclusive] and is upgraded by proof only.
+// Every decision starts as [Inconclusive] and is upgraded by proof only.
 // Times are nanoseconds per call; effects are relative (0.02 is 2 % slower).
 package compare

@@ -169,7 +169,7 @@ func TestSlowerNeverPassesWhatFailed(t *testing.T) {
 	}
 }
 
-func TestScaleLeavesTheVerdict(t *testing.T) {
+func TestScaleLeavesTheDecision(t *testing.T) {
 	eachRequest(t, func(rng *rand.Rand, experiments []Series, plan Plan) {
 		before := outcomesOf(t, experiments, plan)
 		c := math.Exp(20*rng.Float64() - 10)

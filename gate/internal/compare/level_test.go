@@ -110,11 +110,11 @@ func (r reader) Read(b []byte) (int, error) {
 
 var _ io.Reader = reader{}
 
-// A tally counts the verdicts of kernels, and the pull requests with a red one.
+// A tally counts the decisions about kernels, and the pull requests with a red one.
 type tally struct {
-	verdicts [4]int
-	red      int
-	pairs    int
+	decisions [4]int
+	red       int
+	pairs     int
 }
 
 // pullRequest drives one pull request to its end on a machine, all kernels
@@ -172,8 +172,8 @@ func (s *tally) add(d *Driver) {
 	red, faster, _ := thresholds(d.trials, d.plan)
 	reds := 0
 	for _, t := range d.trials {
-		v, _ := t.verdict(red, faster, d.plan)
-		s.verdicts[v]++
+		v, _ := t.decision(red, faster, d.plan)
+		s.decisions[v]++
 		s.pairs += t.experiment.pairs()
 		if v == Regressed {
 			reds++
@@ -205,8 +205,8 @@ func TestLevel(t *testing.T) {
 				pullRequest(t, newMachine(n, rng), SequentialPlan(), limits, 30, 0, &sum)
 			}
 			t.Logf("%-14s tolerance %.1f %%, detect %.1f %%: %d of %d pull requests red; kernels: %d regressed, %d pass, %d improved, %d inconclusive; %.1f pairs a kernel",
-				n.name, 100*limits.Tolerance, 100*limits.Detect, sum.red, requests, sum.verdicts[Regressed], sum.verdicts[Pass],
-				sum.verdicts[Improved], sum.verdicts[Inconclusive], float64(sum.pairs)/float64(30*requests))
+				n.name, 100*limits.Tolerance, 100*limits.Detect, sum.red, requests, sum.decisions[Regressed], sum.decisions[Pass],
+				sum.decisions[Improved], sum.decisions[Inconclusive], float64(sum.pairs)/float64(30*requests))
 			if sum.red > atMost(0.01, requests) {
 				t.Errorf("%s (seed %d): %d of %d unchanged pull requests are red, more than 1 %%", n.name, seed, sum.red, requests)
 			}
@@ -314,7 +314,7 @@ func TestPower(t *testing.T) {
 		for range kernels {
 			pullRequest(t, newMachine(c.noise, rng), plan, c.limits, 1, c.effect, &sum)
 		}
-		found, passed := float64(sum.verdicts[Regressed])/float64(kernels), sum.verdicts[Pass]+sum.verdicts[Improved]
+		found, passed := float64(sum.decisions[Regressed])/float64(kernels), sum.decisions[Pass]+sum.decisions[Improved]
 		t.Logf("%-5s %+.0f %% at tolerance %.2f %%, detect %.0f %%: %.2f %% of %d kernels found, %.2f %% passed, %.1f pairs a kernel",
 			c.noise.name, 100*c.effect, 100*c.limits.Tolerance, 100*c.limits.Detect, 100*found, kernels,
 			100*float64(passed)/float64(kernels), float64(sum.pairs)/float64(kernels))
@@ -348,10 +348,10 @@ func TestRoundSizes(t *testing.T) {
 				for range kernels {
 					pullRequest(t, newMachine(noises[0], rng), plan, limits, 1, effect, &sum)
 				}
-				if wrong := sum.verdicts[[]Decision{Regressed, Pass}[i]]; wrong > atMost(0.01, kernels) {
+				if wrong := sum.decisions[[]Decision{Regressed, Pass}[i]]; wrong > atMost(0.01, kernels) {
 					t.Errorf("%s, rounds of %d, %+.1f %%: %d of %d are wrong", profile, size, 100*effect, wrong, kernels)
 				}
-				line += fmt.Sprintf("; %+.0f %%: %.1f pairs, %d of %d red", 100*effect, float64(sum.pairs)/float64(kernels), sum.verdicts[Regressed], kernels)
+				line += fmt.Sprintf("; %+.0f %%: %.1f pairs, %d of %d red", 100*effect, float64(sum.pairs)/float64(kernels), sum.decisions[Regressed], kernels)
 			}
 			t.Logf("%s, rounds of %d%s", profile, size, line)
 		}
@@ -430,8 +430,8 @@ func TestDetectableIsFound(t *testing.T) {
 					sum.add(d)
 				}
 			}
-			share := float64(sum.verdicts[Regressed]) / (10 * machines)
-			t.Logf("%s, %s: MDE90 is found with probability %.2f, %d pass", n.name, profile, share, sum.verdicts[Pass])
+			share := float64(sum.decisions[Regressed]) / (10 * machines)
+			t.Logf("%s, %s: MDE90 is found with probability %.2f, %d pass", n.name, profile, share, sum.decisions[Pass])
 			if share < 0.80 || share > 0.99 {
 				t.Errorf("%s, %s (seed %d): the effect promised with 90 %% is found with %.2f", n.name, profile, seed, share)
 			}
@@ -518,18 +518,18 @@ func TestTails(t *testing.T) {
 				mean := decided(d.trials[1].tests, red, plan)
 				switch {
 				case typical == Regressed || mean == Regressed:
-					sum.verdicts[Regressed]++
+					sum.decisions[Regressed]++
 				case typical == Pass && mean == Pass && drawn == 0:
-					sum.verdicts[Pass]++
+					sum.decisions[Pass]++
 					unseen++
 				case typical == Pass && mean == Pass:
-					sum.verdicts[Pass]++
+					sum.decisions[Pass]++
 					wrong++
 				}
 				sum.pairs += d.trials[1].experiment.pairs()
 			}
 			t.Logf("%-8s %-28s true mean %+5.1f %%: %5.1f %% red, %5.1f %% pass (%5.1f %% with no slow process drawn), %.1f pairs", profile, l.name, 100*l.mean(),
-				100*float64(sum.verdicts[Regressed])/float64(kernels), 100*float64(sum.verdicts[Pass])/float64(kernels), 100*float64(unseen)/float64(kernels), float64(sum.pairs)/float64(kernels))
+				100*float64(sum.decisions[Regressed])/float64(kernels), 100*float64(sum.decisions[Pass])/float64(kernels), 100*float64(unseen)/float64(kernels), float64(sum.pairs)/float64(kernels))
 			if l.head > 0 && l.mean() >= limits.Detect && wrong > atMost(0.02, kernels) {
 				t.Errorf("%s, %s (seed %d): %d of %d pass although a slow process was drawn", profile, l.name, seed, wrong, kernels)
 			}

@@ -39,7 +39,7 @@ type Stored struct {
 }
 
 // A StoredOutcome is what stored mode proved. With fewer than eight sessions it
-// is advisory: the verdict is Inconclusive, and Detail says what was seen.
+// is advisory: the decision is Inconclusive.
 type StoredOutcome struct {
 	Decision  Decision               `json:"verdict"`
 	Reason    Reason                 `json:"reason"`
@@ -111,7 +111,7 @@ func (k Stored) Valid() error {
 	return nil
 }
 
-// outcome computes figures and p values; judge turns them into a verdict.
+// outcome computes figures and p values; judge turns them into a decision.
 func (k Stored) outcome() StoredOutcome {
 	o := StoredOutcome{Sessions: len(k.History), Processes: len(k.Now.Processes)}
 	if len(k.Now.Processes) == 0 || len(k.History) == 0 {
@@ -212,7 +212,7 @@ func sessionComponents(sessions []Job, m Summary) (between, within float64) {
 	return math.Sqrt(c.between), math.Sqrt(c.within)
 }
 
-// judge sets verdict, reason and detail.
+// judge sets decision and reason.
 func (o *StoredOutcome) judge(red float64, plan Plan) {
 	if len(o.Summaries) == 0 {
 		return

@@ -107,9 +107,9 @@ func (l lookP) green(plan Plan) bool {
 	return l.passed <= plan.Beta && l.regressed > plan.Alpha && !l.constant
 }
 
-// verdict judges a trial. A pass is refused where the times themselves are
+// decision judges a trial. A pass is refused where the times themselves are
 // suspect; a regression never is.
-func (t trial) verdict(threshold, faster float64, plan Plan) (Decision, Reason) {
+func (t trial) decision(threshold, faster float64, plan Plan) (Decision, Reason) {
 	switch {
 	case t.invalid != nil:
 		return Inconclusive, InvalidProcess
