@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -37,47 +38,86 @@ int64_t elements(const int64_t* dims) {
   return product;
 }
 
+// ---- Threads ----------------------------------------------------------------
+
+// Calls task(i) for every i below count, on every core. What a thread keeps from one
+// task to the next is made by make(), once for each thread.
+template <class Make, class Task>
+void in_parallel(int64_t count, Make make, Task task) {
+  std::atomic<int64_t> next{0};
+  const auto work = [&] {
+    auto kept = make();
+    for (int64_t i; (i = next.fetch_add(1)) < count;) task(i, kept);
+  };
+  std::vector<std::thread> threads;
+  for (int64_t i = 1; i < std::min<int64_t>(count, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
 // ---- FP16, by its definition ------------------------------------------------
 
+// By the fields of a double, since this runs once for each element.
 uint16_t to_half(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double size = std::fabs(value);
   if (std::isnan(value)) return 0x7E00;
-  if (size == 0) return sign;
   if (size >= 65520) return sign | 0x7C00;  // what rounds beyond the largest finite
-  int exponent;
-  std::frexp(size, &exponent);                   // size < 2^exponent
-  const int ulp = std::max(exponent - 11, -24);  // 11 significant bits; subnormals share one
-  const double steps = std::nearbyint(std::ldexp(size, -ulp));  // ties to even
-  // In units of its ulp, a number is its mantissa with the exponent above it; a
-  // mantissa that rounds up to 2^11 carries into the exponent by itself.
-  const int field = ulp + 24;
-  return sign | static_cast<uint16_t>(static_cast<int>(steps) + (field << 10));
+  if (size < 0x1p-14) {
+    const double steps = size * 0x1p24 + 0x1p52;  // the sum has no bits below 1: it is rounded, ties to even
+    return sign | static_cast<uint16_t>(steps - 0x1p52);
+  }
+  uint64_t fields;
+  std::memcpy(&fields, &size, sizeof fields);
+  // 42 bits are dropped. A mantissa that rounds up to 2^11 carries into the exponent
+  // by itself, whose bias is 1023 in a double and 15 here.
+  fields += (uint64_t{1} << 41) - 1 + ((fields >> 42) & 1);
+  return sign | static_cast<uint16_t>((fields >> 42) - (uint64_t{1023 - 15} << 10));
 }
 
 double from_half(uint16_t bits) {
   const int field = (bits >> 10) & 31, mantissa = bits & 1023;
   const double sign = bits & 0x8000 ? -1 : 1;
   if (field == 31) return mantissa != 0 ? NAN : sign * INFINITY;
-  return sign * (field == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, field - 25));
+  if (field == 0) return sign * mantissa * 0x1p-24;
+  const uint64_t fields = static_cast<uint64_t>(field + 1023 - 15) << 52 | static_cast<uint64_t>(mantissa) << 42;
+  double size;
+  std::memcpy(&size, &fields, sizeof size);
+  return sign * size;
 }
 
 // ---- Random numbers -----------------------------------------------------------
 
-// A Noise gives N(0, 1) by position, so that the values do not depend on the order
-// in which they are drawn, nor on the number of threads.
+// The two factors of the Box-Muller transform, each at the middles of equal steps: a
+// case may have 10^8 elements, and their logarithms would take seconds.
+struct Normal {
+  static constexpr int kBits = 14;
+  static constexpr uint64_t kSteps = uint64_t{1} << kBits;
+  std::vector<double> radius, cosine;
+
+  Normal() : radius(kSteps), cosine(kSteps) {
+    for (uint64_t i = 0; i < kSteps; ++i) {
+      const double middle = (static_cast<double>(i) + 0.5) / static_cast<double>(kSteps);
+      radius[i] = std::sqrt(-2 * std::log(middle));
+      cosine[i] = std::cos(2 * M_PI * middle);
+    }
+  }
+  double at(uint64_t bits) const { return radius[bits >> (64 - kBits)] * cosine[(bits >> (64 - 2 * kBits)) % kSteps]; }
+};
+
+// A Noise gives N(0, 1), up to 4.6, by position, so that the values do not depend on
+// the order in which they are drawn, nor on the number of threads.
 class Noise {
  public:
-  Noise(uint64_t seed, uint64_t stream) : key_(mix(seed ^ mix(stream))) {}
+  Noise(uint64_t seed, uint64_t stream) : key_(mix(seed ^ mix(stream))), normal_(tables()) {}
 
-  double at(int64_t index) const {
-    const uint64_t bits = mix(key_ + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15u);
-    const double u = (static_cast<double>(bits >> 32) + 1) * 0x1p-32;  // (0, 1]
-    const double v = static_cast<double>(bits & 0xFFFFFFFF) * 0x1p-32;
-    return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
-  }
+  double at(int64_t index) const { return normal_.at(mix(key_ + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15u)); }
 
  private:
+  static const Normal& tables() {
+    static const Normal normal;
+    return normal;
+  }
   // The finaliser of splitmix64.
   static uint64_t mix(uint64_t x) {
     x += 0x9E3779B97F4A7C15u;
@@ -87,6 +127,7 @@ class Noise {
   }
 
   uint64_t key_;
+  const Normal& normal_;
 };
 
 // ---- Input classes --------------------------------------------------------------
@@ -127,9 +168,12 @@ struct Tensor {
 
   template <class F>
   void fill(F value) const {
-    for (int64_t head = 0, i = 0; head < shape.all_heads(); ++head)
+    const auto nothing = [] { return 0; };
+    in_parallel(shape.all_heads(), nothing, [&](int64_t head, int) {
+      int64_t i = head * shape.head_size();
       for (int64_t row = 0; row < shape.length; ++row)
         for (int64_t column = 0; column < shape.dim; ++column, ++i) data[i] = to_half(value(head, row, column, i));
+    });
   }
 
   void set(int64_t head, int64_t row, int64_t column, double value) const {
@@ -287,32 +331,27 @@ int fill(const int64_t* dims, int32_t input_class, uint64_t seed, void* const* b
 
 // ---- The exact result -------------------------------------------------------------
 
-// One head in double precision, K transposed so that the inner loops run along
-// memory.
+// The keys and values of one head in double precision, K transposed so that the inner
+// loops run along memory.
 struct Head {
   Shape shape;
-  std::vector<double> q, k_transposed, v;
+  const uint16_t* q;
+  std::vector<double> k_transposed, v;
 
-  Head(const Shape& shape, const void* const* inputs, int64_t head) : shape(shape) {
-    const auto convert = [&](int tensor) {
-      const uint16_t* data = static_cast<const uint16_t*>(inputs[tensor]) + head * shape.head_size();
-      std::vector<double> values(shape.head_size());
-      std::transform(data, data + shape.head_size(), values.begin(), from_half);
-      return values;
-    };
-    q = convert(0);
-    v = convert(2);
-    const std::vector<double> k = convert(1);
-    k_transposed.resize(k.size());
+  Head(const Shape& shape, const void* const* inputs, int64_t head) : shape(shape), k_transposed(shape.head_size()), v(shape.head_size()) {
+    const auto of_head = [&](int tensor) { return static_cast<const uint16_t*>(inputs[tensor]) + head * shape.head_size(); };
+    q = of_head(0);
+    const uint16_t* k = of_head(1);
     for (int64_t row = 0; row < shape.length; ++row)
-      for (int64_t d = 0; d < shape.dim; ++d) k_transposed[d * shape.length + row] = k[row * shape.dim + d];
+      for (int64_t d = 0; d < shape.dim; ++d) k_transposed[d * shape.length + row] = from_half(k[row * shape.dim + d]);
+    std::transform(of_head(2), of_head(2) + shape.head_size(), v.begin(), from_half);
   }
 
   // Softmax over all keys with the true maximum, then the weighted mean.
   void attend(int64_t row, std::vector<double>& scores, double* out) const {
     std::fill(scores.begin(), scores.end(), 0.0);
     for (int64_t d = 0; d < shape.dim; ++d) {
-      const double x = q[row * shape.dim + d];
+      const double x = from_half(q[row * shape.dim + d]);
       const double* column = &k_transposed[d * shape.length];
       for (int64_t key = 0; key < shape.length; ++key) scores[key] += x * column[key];
     }
@@ -329,32 +368,67 @@ struct Head {
 
 constexpr int64_t kRowsAtOnce = 64;
 
-// A worker takes blocks of rows, one head after the other, until none is left.
-void work(const Shape& shape, const void* const* inputs, double* output, std::atomic<int64_t>& next) {
-  const int64_t blocks = (shape.length + kRowsAtOnce - 1) / kRowsAtOnce;
-  std::vector<double> scores(shape.length);
-  int64_t loaded = -1;
-  std::vector<Head> head;  // none or one
-  for (int64_t task; (task = next.fetch_add(1)) < shape.all_heads() * blocks;) {
-    const int64_t number = task / blocks, first = task % blocks * kRowsAtOnce;
-    if (number != loaded) {
-      head.clear();
-      head.emplace_back(shape, inputs, loaded = number);
-    }
-    for (int64_t row = first; row < std::min(first + kRowsAtOnce, shape.length); ++row)
-      head[0].attend(row, scores, output + number * shape.head_size() + row * shape.dim);
+// Up to kRowsAtOnce rows of one head, by their places in a list.
+struct Block {
+  int64_t head;
+  size_t begin, end;
+};
+
+std::vector<Block> blocks_of(const Shape& shape, const std::vector<int64_t>& rows) {
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int64_t head = rows[i] / shape.length;
+    const bool more = !blocks.empty() && blocks.back().head == head && i - blocks.back().begin < kRowsAtOnce;
+    if (more) blocks.back().end = i + 1;
+    else blocks.push_back({head, i, i + 1});
   }
+  return blocks;
+}
+
+// What a thread keeps: the head that it computed last, and room for scores.
+struct Kept {
+  int64_t number = -1;
+  std::vector<Head> head;  // none or one
+  std::vector<double> scores;
+};
+
+// Rows of the result, counted over all heads; they ascend.
+void attend_all(const Shape& shape, const void* const* inputs, const std::vector<int64_t>& rows, double* output) {
+  const std::vector<Block> blocks = blocks_of(shape, rows);
+  const auto make = [&] { return Kept{-1, {}, std::vector<double>(shape.length)}; };
+  in_parallel(static_cast<int64_t>(blocks.size()), make, [&](int64_t number, Kept& kept) {
+    const Block& block = blocks[number];
+    if (block.head != kept.number) {
+      kept.head.clear();
+      kept.head.emplace_back(shape, inputs, kept.number = block.head);
+    }
+    for (size_t i = block.begin; i < block.end; ++i) kept.head[0].attend(rows[i] % shape.length, kept.scores, output + i * shape.dim);
+  });
 }
 
 int reference(const int64_t* dims, const void* const* inputs, double* const* outputs) {
   const Shape shape(dims);
-  std::atomic<int64_t> next{0};
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
-    threads.emplace_back([&] { work(shape, inputs, outputs[0], next); });
-  work(shape, inputs, outputs[0], next);
-  for (std::thread& thread : threads) thread.join();
+  std::vector<int64_t> rows(shape.all_heads() * shape.length);
+  std::iota(rows.begin(), rows.end(), 0);
+  attend_all(shape, inputs, rows, outputs[0]);
   return 0;
+}
+
+// ---- Some rows of it ----------------------------------------------------------------
+
+int64_t count_rows(const int64_t* dims) { return dims[0] * dims[1] * dims[2]; }
+int64_t rows_of_head(const int64_t* dims) { return dims[2]; }
+
+int reference_of_rows(const int64_t* dims, const void* const* inputs, int64_t num_rows, const int64_t* rows, double* const* outputs) {
+  attend_all(Shape(dims), inputs, std::vector<int64_t>(rows, rows + num_rows), outputs[0]);
+  return 0;
+}
+
+// The three queries of nonfinite_rows: to draw one of them by chance is rare.
+int64_t notable_row(const int64_t* dims, int32_t input_class, int64_t number) {
+  const Shape shape(dims);
+  if (input_class != kNonfiniteRows || number > 2) return -1;
+  return (shape.all_heads() - 1) * shape.length + (number + 1) * (shape.length / 4);
 }
 
 // ---- Description --------------------------------------------------------------------
@@ -367,7 +441,9 @@ const gate_tensor kOutputs[] = {{"o", GATE_F16, 2, elements}};
 const gate_op kOp = {
     1, "attention", 4, kDims, 3, kInputs, 1, kOutputs, kClasses, kClassNames, fill, reference, nullptr,
 };
+const gate_rows kRows = {count_rows, rows_of_head, reference_of_rows, notable_row};
 
 }  // namespace
 
 extern "C" const gate_op* gate_op_v1(void) { return &kOp; }
+extern "C" const gate_rows* gate_rows_v1(void) { return &kRows; }

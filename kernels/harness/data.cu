@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "failure.h"
+#include "rows.h"
 
 namespace {
 
@@ -69,10 +73,12 @@ size_t result_bytes(const Op& op, const Problem& problem) {
 
 Data::Data(const Op& op, const Options& options) : op_(op), folder_(options.data), salt_(options.seed), choice_(mix(options.seed)) {}
 
-// mission-1x8x512x64: a case that gets other dims gets another folder.
+// mission-1x8x512x64: a case that gets other dims, or of which other rows are compared,
+// gets another folder.
 std::string Data::folder(const Problem& problem) const {
   std::string name = folder_ + "/" + problem.name;
   for (size_t i = 0; i < problem.dims.size(); ++i) name += (i == 0 ? "-" : "x") + std::to_string(problem.dims[i]);
+  if (problem.rows > 0) name += "-rows" + std::to_string(problem.rows);
   return name;
 }
 
@@ -111,7 +117,11 @@ bool Data::read(const Problem& problem, int input_class, int index, Golden& gold
       !read_file(file(problem, input_class, index, "results"), result_bytes(op_, problem), results))
     return false;
   golden.seed = seed(problem, input_class, index);
-  golden.inputs.assign(inputs.begin(), inputs.end());
+  auto input = inputs.begin();
+  for (size_t bytes : problem.input_bytes) {
+    golden.inputs.emplace_back(input, input + static_cast<std::ptrdiff_t>(bytes));
+    input += static_cast<std::ptrdiff_t>(bytes);
+  }
   const char* from = results.data();
   for (size_t i = 0; i < problem.output_bytes.size(); ++i) {
     std::vector<double> values(problem.output_bytes[i] / op_.element_bytes(static_cast<int>(i)));
@@ -126,10 +136,11 @@ void Data::write(const Problem& problem, int input_class, int index) const {
   Golden there;
   if (read(problem, input_class, index, there)) return;
   const Golden golden = compute(problem, input_class, index);
-  std::string results;
+  std::string inputs, results;
+  for (const Bytes& input : golden.inputs) inputs.append(input.begin(), input.end());
   for (const std::vector<double>& values : golden.outputs)
     results.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
-  write_file(file(problem, input_class, index, "inputs"), std::string(golden.inputs.begin(), golden.inputs.end()));
+  write_file(file(problem, input_class, index, "inputs"), inputs);
   write_file(file(problem, input_class, index, "results"), results);
 }
 
@@ -141,7 +152,7 @@ void Data::prepare(const Problem& problem) {
   std::vector<std::pair<int, int>> wanted;
   for (int input_class = 0; input_class < op_.classes(); ++input_class)
     for (int i = 0; i < pool(problem, input_class); ++i) wanted.emplace_back(input_class, i);
-  wanted.resize(std::min(wanted.size(), fitting(problem)));
+  wanted.resize(problem.sampled() ? 0 : std::min(wanted.size(), fitting(problem)));
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
   std::string why;
@@ -169,6 +180,30 @@ bool Data::read_salt(const Problem& problem) {
   return true;
 }
 
+// The seed of the inputs leads to no other process's, and not to the choice of rows: a
+// kernel that found it would know nothing of what is compared.
+Golden Data::sample(const Problem& problem, int input_class, int slot) const {
+  const uint64_t place = mix(static_cast<uint64_t>(input_class) * 1000003u + static_cast<uint64_t>(slot));
+  Golden golden;
+  golden.seed = mix(salt_ + place) ^ salt_;
+  golden.inputs = op_.inputs(problem, input_class, golden.seed);
+  golden.finite = op_.finite(golden.inputs);
+  const std::vector<int64_t> notable = op_.notable(problem, input_class);
+  std::set<int64_t> rows(notable.begin(), notable.end());
+  for (int64_t row : draw_rows(problem.rows, problem.all_rows, problem.block_rows, mix(choice_ ^ place))) rows.insert(row);
+  golden.rows.assign(rows.begin(), rows.end());
+  golden.outputs = op_.reference(problem, golden.inputs, golden.rows);
+  for (const std::vector<double>& values : golden.outputs)
+    if (golden.finite && !std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); }))
+      throw Failure("op", "a result of class " + op_.class_name(input_class) + " is not finite, and every input is");
+  return golden;
+}
+
+void Data::forget(const Problem& problem) {
+  if (!problem.sampled()) return;
+  for (auto at = chosen_.begin(); at != chosen_.end();) at = std::get<0>(at->first) == problem.name ? chosen_.erase(at) : std::next(at);
+}
+
 const Golden& Data::golden(const Problem& problem, int input_class, int slot) {
   (void)read_salt(problem);
   const auto [entry, fresh] = chosen_.try_emplace({problem.name, input_class, slot});
@@ -177,7 +212,8 @@ const Golden& Data::golden(const Problem& problem, int input_class, int slot) {
   const uint64_t size = static_cast<uint64_t>(pool(problem, input_class));
   const int index = static_cast<int>((mix(choice_ + static_cast<uint64_t>(input_class)) + static_cast<uint64_t>(slot)) % size);
   try {
-    if (!read(problem, input_class, index, golden)) golden = compute(problem, input_class, index);
+    if (problem.sampled()) golden = sample(problem, input_class, slot);
+    else if (!read(problem, input_class, index, golden)) golden = compute(problem, input_class, index);
   } catch (...) {
     chosen_.erase(entry);
     throw;

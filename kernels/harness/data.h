@@ -10,16 +10,21 @@
 
 // Golden data: the inputs of one class, and what the op makes of them.
 struct Golden {
-  Bytes inputs;
+  Image inputs;
   std::vector<std::vector<double>> outputs;
   uint64_t seed = 0;
+  // Of a case of which some rows are compared: those that outputs holds, and whether
+  // no element of the inputs is NaN or an infinity.
+  std::vector<int64_t> rows;
+  bool finite = false;
 };
 
 // Data chooses inputs at random from a pool: 32 seeds of the ordinary class and 2 of
 // each other, fewer of a case of which they would take more than 256 MiB. Where the options name a
 // folder, inputs and results are read from it, a folder for each case, and
 // computed where a file is missing or is not what was written. Only `prepare`
-// writes there.
+// writes there. Of a case of which some rows are compared nothing is kept: inputs and
+// rows are drawn anew in each process, of seeds of which no two are alike.
 class Data {
  public:
   Data(const Op& op, const Options& options);
@@ -27,6 +32,9 @@ class Data {
   // golden is what this process uses of a class in a slot; slots below the pool's
   // size hold different seeds.
   const Golden& golden(const Problem& problem, int input_class, int slot);
+  // forget gives back the memory of what golden computed of a case of which some rows
+  // are compared.
+  void forget(const Problem& problem);
   // prepare writes the pool of a case into the folder, and skips what is there.
   void prepare(const Problem& problem);
 
@@ -40,6 +48,7 @@ class Data {
   bool read(const Problem& problem, int input_class, int index, Golden& golden) const;
   void write(const Problem& problem, int input_class, int index) const;
   Golden compute(const Problem& problem, int input_class, int index) const;
+  Golden sample(const Problem& problem, int input_class, int slot) const;
 
   const Op& op_;
   const std::string folder_;

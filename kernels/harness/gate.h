@@ -1,7 +1,8 @@
 /* gate.h: the two C interfaces of the harness.
  *
  * A kernel's shared object exports gate_run: one call of the op, enqueued.
- * An op's shared object exports gate_op_v1: what goes in, and what is right.
+ * An op's shared object exports gate_op_v1: what goes in, and what is right. It may
+ * export gate_rows_v1: what is right of some rows.
  *
  * The header is C99 and needs no CUDA header: struct CUstream_st* is the type
  * that the CUDA runtime calls cudaStream_t, so a .cu file may write either.
@@ -116,6 +117,27 @@ typedef struct gate_op {
 
 /* Returns the description; it lives as long as the shared object is loaded. */
 const gate_op* gate_op_v1(void);
+
+/* A gate_rows lets the harness compare some rows of results that take too long to
+ * compute whole (`reference: {rows: N}` in op.yaml). Each output is `count` rows of
+ * equal length, one after the other, the same number in every output. The harness
+ * draws rows of every block, so that a block is what a kernel may treat in a way of
+ * its own: a head, say. Where no input holds NaN or an infinity, no result may. */
+typedef struct gate_rows {
+  int64_t (*count)(const int64_t* dims);     /* rows of an output */
+  int64_t (*in_block)(const int64_t* dims);  /* rows of a block; divides count */
+
+  /* Computes those rows, which ascend, as reference does the whole: row number
+   * rows[i] of each output is written to place i of its buffer. */
+  int (*reference)(const int64_t* dims, const void* const* inputs, int64_t num_rows, const int64_t* rows, double* const* outputs);
+
+  /* Optional (NULL): the rows that an input class is about, which are always
+   * compared. Row `number` of them, from 0 on; -1 behind the last. */
+  int64_t (*notable)(const int64_t* dims, int32_t input_class, int64_t number);
+} gate_rows;
+
+/* Optional. Returns the description; it lives as long as the shared object is loaded. */
+const gate_rows* gate_rows_v1(void);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,8 @@
 // the worst counts.
 struct Distance {
   uint64_t elements = 0;
-  uint64_t nonfinite = 0;   // NaN, +∞ or −∞ on one side and not on the other
+  uint64_t compared = 0;    // elements of the rows that are compared
+  uint64_t nonfinite = 0;   // NaN, +∞ or −∞ on one side and not on the other; anywhere in outputs of finite inputs
   uint64_t mismatched = 0;  // elements of exact outputs that differ
   double relative_error = 0, max_abs_error = 0;
   uint64_t max_abs_index = 0;  // over all outputs, one after the other

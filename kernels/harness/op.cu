@@ -10,7 +10,7 @@
 namespace {
 
 constexpr int kMaxTensors = 64, kMaxDims = 16, kMaxClasses = 256;
-constexpr size_t kMaxTensorBytes = size_t{1} << 36;
+constexpr size_t kMaxTensorBytes = size_t{1} << 36, kMaxNotable = 4096;
 
 [[noreturn]] void refuse(const std::string& message) { throw Failure("op", message); }
 
@@ -52,6 +52,33 @@ std::vector<double> converted(const unsigned char* from, size_t bytes) {
   return values;
 }
 
+// Elements of a type that is not opaque.
+std::vector<double> numbers(int dtype, const unsigned char* elements, size_t bytes) {
+  switch (dtype) {
+    case GATE_F64: return converted<double, number>(elements, bytes);
+    case GATE_F32: return converted<float, number>(elements, bytes);
+    case GATE_F16: return converted<uint16_t, half_to_double>(elements, bytes);
+    case GATE_BF16: return converted<uint16_t, bfloat_to_double>(elements, bytes);
+    case GATE_I8: return converted<int8_t, number>(elements, bytes);
+    case GATE_U8: return converted<uint8_t, number>(elements, bytes);
+    case GATE_I32: return converted<int32_t, number>(elements, bytes);
+    default: return converted<int64_t, number>(elements, bytes);
+  }
+}
+
+// By parts, since a whole tensor as doubles takes more memory than its inputs.
+template <class Convert>
+NonFinite count_nonfinite(const unsigned char* from, size_t bytes, size_t width, Convert convert) {
+  constexpr size_t kElements = 8192;
+  NonFinite found;
+  for (size_t at = 0; at < bytes; at += kElements * width) {
+    const std::vector<double> values = convert(from + at, std::min(bytes - at, kElements * width));
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!std::isfinite(values[i]) && found.count++ == 0) found.first = at / width + i;
+  }
+  return found;
+}
+
 int dtype_bytes(int dtype) {
   switch (dtype) {
     case GATE_F64:
@@ -84,6 +111,7 @@ void validate_tensors(const gate_tensor* tensors, int count, const char* what, b
 Op::Op(const std::string& path) {
   void* library = open_library(path);
   op_ = required_symbol<const gate_op* (*)()>(library, path, "gate_op_v1")();
+  if (const auto rows = optional_symbol<const gate_rows* (*)()>(library, "gate_rows_v1")) rows_ = rows();
   validate();
 }
 
@@ -137,52 +165,85 @@ Problem Op::problem(const CaseSpec& spec, const Options& options) const {
   problem.alignment = options.alignment;
   problem.workspace_bytes = options.workspace_bytes;
   problem.repeatable = !options.varies;
+  const auto rows = options.rows.find(spec.name);
+  if (rows != options.rows.end()) count_rows(problem, rows->second);
   return problem;
 }
 
-Bytes Op::inputs(const Problem& problem, int input_class, uint64_t seed) const {
-  Bytes image(problem.all_inputs());
-  std::vector<Bytes> buffers;  // each aligned as an allocation is
+void Op::count_rows(Problem& problem, int64_t wanted) const {
+  if (rows_ == nullptr || rows_->count == nullptr || rows_->in_block == nullptr || rows_->reference == nullptr)
+    refuse("--rows: the op has no reference of rows (gate_rows_v1)");
+  problem.rows = wanted;
+  problem.all_rows = rows_->count(problem.dims.data());
+  problem.block_rows = rows_->in_block(problem.dims.data());
+  if (problem.all_rows < 1 || problem.block_rows < 1 || problem.all_rows % problem.block_rows != 0)
+    refuse("the rows of case " + problem.name + " are no whole blocks");
+  for (size_t i = 0; i < problem.output_bytes.size(); ++i)
+    if (problem.output_bytes[i] / element_bytes(static_cast<int>(i)) % static_cast<size_t>(problem.all_rows) != 0)
+      refuse("output " + output_name(static_cast<int>(i)) + " of case " + problem.name + " is no whole rows");
+}
+
+std::vector<int64_t> Op::notable(const Problem& problem, int input_class) const {
+  std::vector<int64_t> rows;
+  if (rows_ == nullptr || rows_->notable == nullptr) return rows;
+  for (int64_t row; (row = rows_->notable(problem.dims.data(), input_class, static_cast<int64_t>(rows.size()))) >= 0;) {
+    if (row >= problem.all_rows || rows.size() == kMaxNotable) refuse("a notable row of class " + class_name(input_class) + " is out of range, or there are too many");
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Image Op::inputs(const Problem& problem, int input_class, uint64_t seed) const {
+  Image image;
   std::vector<void*> pointers;
-  for (size_t bytes : problem.input_bytes) buffers.emplace_back(bytes);
-  for (Bytes& buffer : buffers) pointers.push_back(buffer.data());
+  for (size_t bytes : problem.input_bytes) image.emplace_back(bytes);
+  for (Bytes& input : image) pointers.push_back(input.data());
   if (op_->fill(problem.dims.data(), input_class, seed, pointers.data()) != 0)
     refuse("fill failed for class " + class_name(input_class));
-  unsigned char* to = image.data();
-  for (const Bytes& buffer : buffers) to = std::copy(buffer.begin(), buffer.end(), to);
   return image;
 }
 
-std::vector<std::vector<double>> Op::reference(const Problem& problem, const Bytes& image) const {
-  std::vector<Bytes> buffers;
+// Asks a function of the op for outputs of which it computes `rows` of `all` rows.
+template <class Compute>
+std::vector<std::vector<double>> Op::computed(const Problem& problem, const Image& image, size_t rows, size_t all, Compute compute) const {
   std::vector<const void*> in;
   std::vector<std::vector<double>> outputs;
   std::vector<double*> out;
-  const unsigned char* from = image.data();
-  for (size_t bytes : problem.input_bytes) {
-    buffers.emplace_back(from, from + bytes);
-    from += bytes;
-  }
-  for (const Bytes& buffer : buffers) in.push_back(buffer.data());
+  for (const Bytes& input : image) in.push_back(input.data());
   for (size_t i = 0; i < problem.output_bytes.size(); ++i)
-    outputs.emplace_back(problem.output_bytes[i] / element_bytes(static_cast<int>(i)), NAN);
+    outputs.emplace_back(problem.output_bytes[i] / element_bytes(static_cast<int>(i)) / all * rows, NAN);
   for (std::vector<double>& values : outputs) out.push_back(values.data());
-  if (op_->reference(problem.dims.data(), in.data(), out.data()) != 0) refuse("reference failed");
+  if (compute(in.data(), out.data()) != 0) refuse("reference failed");
   return outputs;
 }
 
-std::vector<double> Op::to_double(int output, const unsigned char* elements, size_t bytes) const {
-  switch (op_->outputs[output].dtype) {
-    case GATE_F64: return converted<double, number>(elements, bytes);
-    case GATE_F32: return converted<float, number>(elements, bytes);
-    case GATE_F16: return converted<uint16_t, half_to_double>(elements, bytes);
-    case GATE_BF16: return converted<uint16_t, bfloat_to_double>(elements, bytes);
-    case GATE_I8: return converted<int8_t, number>(elements, bytes);
-    case GATE_U8: return converted<uint8_t, number>(elements, bytes);
-    case GATE_I32: return converted<int32_t, number>(elements, bytes);
-    case GATE_I64: return converted<int64_t, number>(elements, bytes);
-    default: break;
+std::vector<std::vector<double>> Op::reference(const Problem& problem, const Image& image) const {
+  return computed(problem, image, 1, 1, [&](const void* const* in, double* const* out) { return op_->reference(problem.dims.data(), in, out); });
+}
+
+std::vector<std::vector<double>> Op::reference(const Problem& problem, const Image& image, const std::vector<int64_t>& rows) const {
+  const auto compute = [&](const void* const* in, double* const* out) {
+    return rows_->reference(problem.dims.data(), in, static_cast<int64_t>(rows.size()), rows.data(), out);
+  };
+  return computed(problem, image, rows.size(), static_cast<size_t>(problem.all_rows), compute);
+}
+
+bool Op::finite(const Image& image) const {
+  for (size_t i = 0; i < image.size(); ++i) {
+    const int dtype = op_->inputs[i].dtype;
+    const auto convert = [dtype](const unsigned char* at, size_t bytes) { return numbers(dtype, at, bytes); };
+    if (dtype == GATE_OPAQUE) return false;
+    if (count_nonfinite(image[i].data(), image[i].size(), static_cast<size_t>(op_->inputs[i].element_bytes), convert).count > 0) return false;
   }
+  return true;
+}
+
+NonFinite Op::nonfinite(int output, const unsigned char* elements, size_t bytes) const {
+  return count_nonfinite(elements, bytes, element_bytes(output), [&](const unsigned char* at, size_t size) { return to_double(output, at, size); });
+}
+
+std::vector<double> Op::to_double(int output, const unsigned char* elements, size_t bytes) const {
+  if (op_->outputs[output].dtype != GATE_OPAQUE) return numbers(op_->outputs[output].dtype, elements, bytes);
   std::vector<double> values(bytes / element_bytes(output), NAN);
   if (op_->to_double(output, elements, static_cast<int64_t>(values.size()), values.data()) != 0) refuse("to_double failed");
   return values;

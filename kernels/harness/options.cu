@@ -79,6 +79,11 @@ void parse_calls(Options& o, const std::string& text) {
   if (!o.calls.emplace(unit, number<int>("--calls", value, 1, 4096)).second) usage("--calls: " + unit + " is given twice");
 }
 
+void parse_rows(Options& o, const std::string& text) {
+  const auto [name, value] = cut("--rows", text, text.rfind('='));
+  if (!o.rows.emplace(name, number<int64_t>("--rows", value, 1, int64_t{1} << 40)).second) usage("--rows: " + name + " is given twice");
+}
+
 std::vector<Regime> parse_regimes(const std::string& text) {
   std::vector<Regime> regimes;
   for (const std::string& name : split(text, ',')) {
@@ -111,6 +116,8 @@ void validate(const Options& o) {
   std::set<std::string> names;
   for (const CaseSpec& c : o.cases)
     if (!names.insert(c.name).second) usage("--case: two are named " + c.name);
+  for (const auto& [name, rows] : o.rows)
+    if (names.count(name) == 0) usage("--rows: no case is named " + name);
   names.clear();
   for (const KernelSpec& k : o.kernels)
     if (!names.insert(k.id).second) usage("--kernel: two are named " + k.id);
@@ -150,6 +157,7 @@ bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, c
   if (flag == "--pdl") return o.pdl.push_back(value), true;
   if (flag == "--reference") return o.references.push_back(value), true;
   if (flag == "--calls") return parse_calls(o, value), true;
+  if (flag == "--rows") return parse_rows(o, value), true;
   if (flag == "--alignment") return o.alignment = number<size_t>(flag, value, 1, 256), true;
   if (flag == "--workspace") return o.workspace_bytes = number<size_t>(flag, value, 0, size_t{1} << 36), true;
   if (flag == "--data") return o.data = value, true;
@@ -178,7 +186,7 @@ Options parse(const std::vector<std::string>& args) {
   if (args.empty()) usage("want device, prepare, check, time or profile");
   Options o;
   o.mode = parse_mode(args[0]);
-  const std::set<std::string> repeatable = {"--case", "--kernel", "--run", "--exact", "--inout", "--pdl", "--reference", "--calls"};
+  const std::set<std::string> repeatable = {"--case", "--kernel", "--run", "--exact", "--inout", "--pdl", "--reference", "--calls", "--rows"};
   std::set<std::string> seen;
   std::vector<std::string> runs;  // resolved last, so that flags may come in any order
   for (size_t i = 1; i < args.size(); ++i) {

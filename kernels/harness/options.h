@@ -46,6 +46,7 @@ struct Options {
   std::vector<std::string> pdl;      // kernels that may launch programmatically
   std::vector<std::string> references;  // kernels that are compared with and not judged
   std::map<std::string, int> calls;  // of a batch, by KERNEL@CASE/REGIME
+  std::map<std::string, int64_t> rows;  // that are compared, by case; all where none are given
   size_t alignment = 256, workspace_bytes = 0;
   bool varies = false;   // two runs may differ
   std::string data;      // folder with inputs and references

@@ -9,6 +9,7 @@
 #include "wire.h"
 
 using Bytes = std::vector<unsigned char>;
+using Image = std::vector<Bytes>;  // the inputs of one call
 
 // A Problem is one case of the op: dims in the op's order and tensor sizes.
 struct Problem {
@@ -20,8 +21,13 @@ struct Problem {
   size_t alignment = 256;    // tensors lie at multiples of it, and of nothing larger
   size_t workspace_bytes = 0;
   bool repeatable = true;  // two runs give the same bits
+  // Of a case that is given --rows. These stay with the runner: nobody else may know
+  // that some rows are compared and others are not.
+  int64_t rows = 0, all_rows = 0, block_rows = 0;
 
   bool in_place() const;
+  // sampled is true where some rows are compared in the place of all.
+  bool sampled() const { return rows > 0 && rows < all_rows; }
   size_t all_inputs() const { return sum(input_bytes); }
   size_t all_outputs() const { return sum(output_bytes); }
   // All tensors of one call, in bytes.

@@ -19,6 +19,8 @@ struct Job {
   const Problem& problem;
   RecordStream& records;
 
+  // golden is what data gives, computed while this process says that it is at work.
+  const Golden& golden(int input_class, int slot) const;
   // A record that names the job's kernel and case.
   Json record() const { return Json().field("kernel", kernel.id).field("case", problem.name); }
 };

@@ -127,7 +127,7 @@ func (h *Harness) ID(op *manifest.Op, c manifest.Case) (string, error) {
 		fmt.Fprintf(sum, "tolerance %s %g\n", n, op.Tolerance[n])
 	}
 	fmt.Fprintf(sum, "tensors %q %q %d %d %t\n", op.Exact, op.InOut, op.Alignment, op.Workspace, op.Varies)
-	fmt.Fprintf(sum, "case %s\n", c)
+	fmt.Fprintf(sum, "case %s\nrows %d\n", c, c.Rows)
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 

@@ -162,6 +162,7 @@ func TestHarnessIDFollowsWhatJudges(t *testing.T) {
 		{"another tolerance", func(op *manifest.Op, _ *manifest.Case) { op.Tolerance["max_abs_error"] = 1 }, false},
 		{"the least work of the case", func(_ *manifest.Op, c *manifest.Case) { c.Work = roof.Work{Bytes: 8, Flops: 16, Unit: "f16"} }, true},
 		{"a size", func(_ *manifest.Op, c *manifest.Case) { c.Dims = []manifest.Dim{{Name: "N", Size: 9}} }, false},
+		{"the rows that are compared", func(_ *manifest.Op, c *manifest.Case) { c.Rows = 2048 }, false},
 		{"the case's name", func(_ *manifest.Op, c *manifest.Case) { c.Name = "large" }, false},
 	} {
 		op, kase := anOp(t), small

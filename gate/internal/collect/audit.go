@@ -28,6 +28,11 @@ func (a Auditor) Knows() string {
 	var known []string
 	for _, op := range a.Ops {
 		known = append(known, fmt.Sprint(op.Name, op.Tolerance))
+		for _, c := range op.Cases {
+			if c.Rows > 0 {
+				known = append(known, fmt.Sprint(op.Name, c.Name, c.Rows))
+			}
+		}
 	}
 	slices.Sort(known)
 	return strings.Join(slices.Compact(known), "\n")
@@ -271,8 +276,32 @@ func (a Auditor) correctness(r *evidence.Record, raw map[string][]byte) error {
 		if err := a.check(r.Address.Op, c); err != nil {
 			return fmt.Errorf("its check of %q %w", c.Class, err)
 		}
+		if err := a.rows(r.Address, c); err != nil {
+			return fmt.Errorf("its check of %q %w", c.Class, err)
+		}
 	}
 	return sameFigures(r.Metrics, checkMetrics(r.Checks))
+}
+
+// rows holds how many rows were compared against what an op that is known says of the
+// case. Fewer than it asks for are enough only where the result has no more.
+func (a Auditor) rows(at evidence.Address, c evidence.Check) error {
+	if c.Rows < 0 || c.Rows > c.AllRows || (c.Rows == 0) != (c.AllRows == 0) || c.AllRows > c.Elements || c.AllRows > 0 && c.Elements%c.AllRows != 0 {
+		return fmt.Errorf("compares %d of %d rows, and there are %d elements", c.Rows, c.AllRows, c.Elements)
+	}
+	var wanted []int64
+	for _, op := range a.Ops {
+		for _, known := range op.Cases {
+			if op.Name == at.Op && known.Name == at.Case {
+				wanted = append(wanted, known.Rows)
+			}
+		}
+	}
+	agrees := func(rows int64) bool { return (rows > 0) == (c.Rows > 0) && (c.Rows >= rows || c.Rows == c.AllRows) }
+	if len(wanted) > 0 && !slices.ContainsFunc(wanted, agrees) {
+		return fmt.Errorf("compares %d of %d rows, and its op says %d (0 for all)", c.Rows, c.AllRows, wanted[0])
+	}
+	return nil
 }
 
 func sameCheck(a, b evidence.Check) bool {

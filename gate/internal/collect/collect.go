@@ -211,6 +211,13 @@ func declared(units []unit) []string {
 	if unit := op.WorkUnit(); unit != "" {
 		args = append(args, "--work-unit", unit)
 	}
+	cases := map[string]bool{}
+	for _, u := range units {
+		if u.on.Rows > 0 && !cases[u.on.Name] {
+			cases[u.on.Name] = true
+			args = append(args, "--rows", fmt.Sprintf("%s=%d", u.on.Name, u.on.Rows))
+		}
+	}
 	named := func(flag string, holds func(unit) bool) {
 		seen := map[string]bool{}
 		for _, u := range units {

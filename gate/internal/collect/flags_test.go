@@ -173,7 +173,7 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 	if accepted < 4 {
 		t.Errorf("op.yaml accepts %d of the tolerances", accepted)
 	}
-	k, err := opWith(t, "relative_error: 1.0e-3, max_abs_error: 2, between_runs: 1.0e-6}\nexact: [a, b]\ninout: [c]\nalignment: 16\nworkspace: 4096\nwork: {flops: N, unit: f16}\nrepeatable: false # {")
+	k, err := opWith(t, "relative_error: 1.0e-3, max_abs_error: 2, between_runs: 1.0e-6}\nexact: [a, b]\ninout: [c]\nalignment: 16\nworkspace: 4096\nwork: {flops: N, unit: f16}\nreference: {rows: 16777216, cases: [small]}\nrepeatable: false # {")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,10 +186,13 @@ func TestHarnessKnowsEveryFlag(t *testing.T) {
 			continue
 		}
 		all := strings.Join(args, " ")
-		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--work-unit f16", "--varies", "--pdl op/k", "--reference op/k:reference:sm_90"} {
+		for _, want := range []string{"--tolerance between_runs=1e-06,max_abs_error=2,relative_error=0.001", "--exact a --exact b", "--inout c", "--alignment 16", "--workspace 4096", "--work-unit f16", "--varies", "--rows small=16777216", "--pdl op/k", "--reference op/k:reference:sm_90"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("%q lacks %q", all, want)
 			}
+		}
+		if n := strings.Count(all, "--rows"); n != 1 {
+			t.Errorf("rows of %d cases, and one has them: %q", n, all)
 		}
 		if n := strings.Count(all, "--reference"); n != 1 {
 			t.Errorf("%d kernels are called references, and one is a library: %q", n, all)

@@ -46,13 +46,18 @@ func (c *Bench) makeInputs(ctx context.Context, op string, units []unit) error {
 	return nil
 }
 
-// inputsOf is the harness's name for the folder of a case: "mission-1x8x512x64".
+// inputsOf is the harness's name for the folder of a case: "mission-1x8x512x64", with what
+// is compared of it where that is not all.
 func inputsOf(c manifest.Case) string {
 	var sizes []string
 	for _, d := range c.Dims {
 		sizes = append(sizes, fmt.Sprint(d.Size))
 	}
-	return c.Name + "-" + strings.Join(sizes, "x")
+	name := c.Name + "-" + strings.Join(sizes, "x")
+	if c.Rows > 0 {
+		name += fmt.Sprintf("-rows%d", c.Rows)
+	}
+	return name
 }
 
 // makeCase lets the op fill a new folder, which is then put into its place: a

@@ -255,7 +255,9 @@ func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }
 type Check struct {
 	Class         string   `json:"class"`
 	Elements      int64    `json:"elements"`
-	RelativeError *float64 `json:"relative_error"` // ‖out−ref‖/‖ref‖; nil when not finite
+	Rows          int64    `json:"rows,omitempty"`     // that were compared, of a case of which not all need be
+	AllRows       int64    `json:"all_rows,omitempty"` // of such a case
+	RelativeError *float64 `json:"relative_error"`     // ‖out−ref‖/‖ref‖; nil when not finite
 	MaxAbsError   *float64 `json:"max_abs_error"`
 	MaxAbsIndex   int64    `json:"max_abs_index"`
 	NonFinite     int64    `json:"nonfinite"`

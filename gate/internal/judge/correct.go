@@ -38,9 +38,19 @@ func correctness(r *evidence.Record) (verdict.Status, string) {
 		}
 	}
 	if failed == 0 {
-		return verdict.Pass, fmt.Sprintf("correct on %d input classes", len(r.Checks))
+		return verdict.Pass, fmt.Sprintf("correct on %d input classes%s", len(r.Checks), sampled(r.Checks))
 	}
 	return verdict.Fail, fmt.Sprintf("wrong on %d of %d input classes; %s", failed, len(r.Checks), why)
+}
+
+// sampled says that some rows stand for all, where they do.
+func sampled(checks []evidence.Check) string {
+	for _, c := range checks {
+		if c.Rows < c.AllRows {
+			return fmt.Sprintf(", by %d of %d rows that were drawn", c.Rows, c.AllRows)
+		}
+	}
+	return ""
 }
 
 func wrongness(c evidence.Check) string {

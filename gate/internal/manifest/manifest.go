@@ -63,7 +63,8 @@ type Op struct {
 type Case struct {
 	Name      string
 	Dims      []Dim
-	CheckOnly bool // it is checked and not timed
+	CheckOnly bool  // it is checked and not timed
+	Rows      int64 // of the result that are compared where it has more; 0 for all
 	Work      roof.Work
 }
 
@@ -123,6 +124,8 @@ type opFile struct {
 	Repeatable *bool                       `yaml:"repeatable"`
 
 	Work *workFile `yaml:"work"`
+
+	Reference *referenceFile `yaml:"reference"`
 }
 
 // Load reads every kernel.yaml under root that the patterns name; a pattern
@@ -349,6 +352,9 @@ func loadOp(root, file string) (*Op, error) {
 		return nil, err
 	}
 	if err := op.addCases("check_cases", f.CheckCases, bad); err != nil {
+		return nil, err
+	}
+	if err := op.addReference(f.Reference, bad); err != nil {
 		return nil, err
 	}
 	if f.Work != nil {

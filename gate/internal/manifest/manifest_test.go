@@ -230,6 +230,11 @@ func TestOpRefusals(t *testing.T) {
 		{"work that is subtracted", "tolerance:", "work: {bytes: N-1}\ntolerance:", `1:7: work.bytes, case large: "N-1" is not a sum of products of whole numbers and dimensions: "N-1" is neither a number nor one of N, M`},
 		{"work that is too much", "tolerance:", "work: {bytes: N*9007199254740992}\ntolerance:", `1:7: work.bytes, case large: "N*9007199254740992" is above 2^63`},
 		{"work of 0", "tolerance:", "work: {bytes: 0*N}\ntolerance:", `1:7: work.bytes, case large: "0*N" is 0: leave out what is not known`},
+		{"reference of no rows", "tolerance:", "reference: {}\ntolerance:", "1:7: reference needs rows, the number of rows that are compared"},
+		{"reference of few rows", "tolerance:", "reference: {rows: 63}\ntolerance:", "1:7: reference.rows must be a number from 64 to 16777216, not 63"},
+		{"reference of a case that there is not", "tolerance:", "reference: {rows: 64, cases: [smal]}\ntolerance:", `1:7: reference.cases: the op has no case "smal"`},
+		{"reference of a case twice", "tolerance:", "reference: {rows: 64, cases: [small, small]}\ntolerance:", `1:7: reference.cases names "small" twice`},
+		{"reference of no case", "tolerance:", "reference: {rows: 64, cases: []}\ntolerance:", "1:7: reference.cases needs at least one case; without it, rows of every case are drawn"},
 		{"tolerance that nothing exceeds", "1.0e-3", ".inf", `1:7: ".inf" is not a finite number: no value would ever exceed it`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -259,6 +264,26 @@ func TestWork(t *testing.T) {
 	}
 	if len(s.Ops[0].Cases) != len(want) {
 		t.Errorf("%d cases", len(s.Ops[0].Cases))
+	}
+}
+
+func TestRowsOfTheReference(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "[large 0 small 0 odd 0]",
+		"reference: {rows: 64}\n": "[large 64 small 64 odd 64]",
+		"reference: {rows: 2048, cases: [large]}\n": "[large 2048 small 0 odd 0]",
+	} {
+		s, err := Load(tree(t, plain(map[string]string{"kernels/sum/op.yaml": replaced(opText, "tolerance:", text+"check_cases:\n  odd: {N: 3, M: 5}\ntolerance:")})), everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []any
+		for _, c := range s.Ops[0].Cases {
+			got = append(got, c.Name, c.Rows)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, want %s", text, got, want)
+		}
 	}
 }
 

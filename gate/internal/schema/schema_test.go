@@ -162,6 +162,13 @@ waivers:
 	{"op", "a unit of no flops", goodOp + "work: {bytes: N, unit: f16}\n", false, false},
 	{"op", "flops of an unknown unit", goodOp + "work: {flops: N, unit: fp16}\n", false, false},
 	{"op", "work that is not an expression", goodOp + "work: {bytes: N/2}\n", false, true},
+	{"op", "rows of the reference", goodOp + "reference: {rows: 2048, cases: [small]}\n", true, true},
+	{"op", "rows of every case", goodOp + "reference: {rows: 64}\n", true, true},
+	{"op", "reference without rows", goodOp + "reference: {cases: [small]}\n", false, false},
+	{"op", "few rows", goodOp + "reference: {rows: 63}\n", false, false},
+	{"op", "too many rows", goodOp + "reference: {rows: 16777217}\n", false, false},
+	{"op", "rows of no case", goodOp + "reference: {rows: 64, cases: []}\n", false, false},
+	{"op", "rows of a case that there is not", goodOp + "reference: {rows: 64, cases: [large]}\n", false, true},
 	{"op", "unknown key", goodOp + "tolerances: 1\n", false, false},
 	{"op", "no dims", strings.Replace(goodOp, "dims: [N]\n", "", 1), false, false},
 	{"op", "size of 0", strings.Replace(goodOp, "{N: 4}", "{N: 0}", 1), false, false},
@@ -196,6 +203,7 @@ func TestSchemasKnowTheParsersKeys(t *testing.T) {
 		{"kernel", "", strange + "\n"},
 		{"op", "", strange + "\n"},
 		{"op", "properties.work", "work: {" + strange + "}\n"},
+		{"op", "properties.reference", "reference: {" + strange + "}\n"},
 	} {
 		var e *yamlfile.Error
 		if err := parse(t, c.schema, c.text); !errors.As(err, &e) {
@@ -328,7 +336,7 @@ func TestDocumentedKeys(t *testing.T) {
 	}{
 		{"policies.md", []table{{"policy", "", ""}, {"policy", "properties.latency", "latency."}, {"policy", "definitions.rule", "rules[]."},
 			{"policy", "definitions.rule.properties.when", "rules[].when."}, {"policy", "definitions.waiver", "waivers[]."}}},
-		{"manifests.md", []table{{"kernel", "", ""}, {"op", "", ""}, {"op", "properties.work", "work."}}},
+		{"manifests.md", []table{{"kernel", "", ""}, {"op", "", ""}, {"op", "properties.work", "work."}, {"op", "properties.reference", "reference."}}},
 	} {
 		path := filepath.Join(root, "gate/docs", doc.file)
 		data, err := os.ReadFile(path)
