@@ -10,6 +10,7 @@
 namespace {
 
 constexpr int kMaxTensors = 64, kMaxDims = 16, kMaxClasses = 256;
+constexpr int64_t kFewestOfBlock = 3;  // one of each edge, and one of the rest
 constexpr size_t kMaxTensorBytes = size_t{1} << 36, kMaxNotable = 4096;
 
 [[noreturn]] void refuse(const std::string& message) { throw Failure("op", message); }
@@ -178,6 +179,9 @@ void Op::count_rows(Problem& problem, int64_t wanted) const {
   problem.block_rows = rows_->in_block(problem.dims.data());
   if (problem.all_rows < 1 || problem.block_rows < 1 || problem.all_rows % problem.block_rows != 0)
     refuse("the rows of case " + problem.name + " are no whole blocks");
+  const int64_t blocks = problem.all_rows / problem.block_rows;
+  if (problem.sampled() && problem.rows < kFewestOfBlock * blocks)
+    throw Failure("usage", "--rows: case " + problem.name + " has " + std::to_string(blocks) + " blocks, and " + std::to_string(kFewestOfBlock) + " rows of each are the least");
   for (size_t i = 0; i < problem.output_bytes.size(); ++i)
     if (problem.output_bytes[i] / element_bytes(static_cast<int>(i)) % static_cast<size_t>(problem.all_rows) != 0)
       refuse("output " + output_name(static_cast<int>(i)) + " of case " + problem.name + " is no whole rows");

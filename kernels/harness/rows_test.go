@@ -177,6 +177,7 @@ func TestRowsNeedTheOp(t *testing.T) {
 		{"-DDISAGREES", "some=256", "op", "a result of class normal is not finite, and every input is"},
 		{"-DOUT_OF_RANGE", "some=256", "op", "a notable row of class normal is out of range"},
 		{"-DNOTHING", "other=256", "usage", "--rows: no case is named other"},
+		{"-DNOTHING", "some=23", "usage", "--rows: case some has 8 blocks, and 3 rows of each are the least"},
 		{"-DNOTHING", "some=0", "usage", "--rows: 0 is not a number in range"},
 		{"-DNOTHING", "some", "usage", "--rows: cannot read some"},
 	} {

@@ -274,7 +274,7 @@ type Check struct {
 // Passed reports whether nothing about a check is wrong. Its status alone does
 // not say so: a record comes from a file.
 func (c Check) Passed() bool {
-	return c.Status == "pass" && c.Elements > 0 && c.RelativeError != nil && c.NonFinite == 0 && c.Mismatched == 0 && c.Unwritten == 0 &&
+	return c.Status == "pass" && c.Elements > 0 && (c.Rows > 0 && c.Rows <= c.AllRows || c.Rows == 0 && c.AllRows == 0) && c.RelativeError != nil && c.NonFinite == 0 && c.Mismatched == 0 && c.Unwritten == 0 &&
 		c.Guard == "ok" && !c.InputsChanged && c.Repeatable
 }
 

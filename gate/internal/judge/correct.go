@@ -60,6 +60,9 @@ func wrongness(c evidence.Check) string {
 	if c.Elements <= 0 {
 		return "no element was compared"
 	}
+	if c.AllRows > 0 && c.Rows <= 0 {
+		return "no row was compared"
+	}
 	if c.NonFinite > 0 {
 		return fmt.Sprintf("%d elements are not finite", c.NonFinite)
 	}

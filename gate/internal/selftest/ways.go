@@ -30,6 +30,8 @@ var evidenceWays = []way{
 	{"the result is wrong", evidence.Correctness, verdict.Fail, failed(evidence.Wrong)},
 	{"no input class was checked", evidence.Correctness, verdict.Inconclusive, func(r *evidence.Record) { r.Checks = nil }},
 	{"a check compared no element", evidence.Correctness, verdict.Fail, checked(func(c *evidence.Check) { c.Elements = 0 })},
+	{"a check compared no row", evidence.Correctness, verdict.Fail, checked(func(c *evidence.Check) { c.AllRows = 64 })},
+	{"a check compared more rows than there are", evidence.Correctness, verdict.Fail, checked(func(c *evidence.Check) { c.Rows = 64 })},
 	{"an element is not finite", evidence.Correctness, verdict.Fail, checked(func(c *evidence.Check) { c.NonFinite = 1 })},
 	{"the error is not finite", evidence.Correctness, verdict.Fail, checked(func(c *evidence.Check) { c.RelativeError = nil })},
 	{"an element was not written", evidence.Correctness, verdict.Fail, checked(func(c *evidence.Check) { c.Unwritten = 1 })},

@@ -106,6 +106,27 @@ void reference_law() {
   law("reference: equals a plain sum", worst < 1e-12, std::to_string(worst));
 }
 
+// Some rows are what they are in the whole result, in their order.
+void rows_laws() {
+  bool same = true, special = true;
+  for (int c = 0; c < kClasses; ++c) {
+    const Case whole(kSmall, c);
+    const void* const inputs[] = {whole.q.data(), whole.k.data(), whole.v.data()};
+    const std::vector<int64_t> rows = {0, 1, 63, 64, 130, 200, 201, 383};
+    const size_t dim = static_cast<size_t>(whole.shape.dim);
+    std::vector<double> some(rows.size() * dim);
+    double* const outputs[] = {some.data()};
+    same &= gate_rows_v1()->reference(kSmall, inputs, static_cast<int64_t>(rows.size()), rows.data(), outputs) == 0;
+    for (size_t i = 0; i < rows.size(); ++i)
+      same &= std::memcmp(&some[i * dim], &whole.out[static_cast<size_t>(rows[i]) * dim], dim * sizeof(double)) == 0;
+    for (int64_t n = 0, row; (row = gate_rows_v1()->notable(kSmall, c, n)) >= 0; ++n)
+      special &= c == kNonfiniteRows && n < 3 && !std::isfinite(whole.out[static_cast<size_t>(row) * dim]);
+  }
+  law("rows: some are what they are in the whole", same);
+  law("rows: those of nonfinite_rows are notable, and no others", special && gate_rows_v1()->notable(kSmall, kNonfiniteRows, 2) > 0);
+  law("rows: a head is a block", gate_rows_v1()->count(kSmall) == 6 * 64 && gate_rows_v1()->in_block(kSmall) == 64);
+}
+
 void value_laws() {
   const Case unit(kSmall, kUnitValues);
   law("unit_values: the output is 1", unit.distance([](int64_t, int64_t, int64_t) { return 1.0; }) < 1e-12);
@@ -220,6 +241,7 @@ int main() {
   shape_laws();
   fill_laws();
   reference_law();
+  rows_laws();
   value_laws();
   dominant_laws();
   permuted_law();
