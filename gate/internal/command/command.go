@@ -105,6 +105,11 @@ func (c Command) Run(ctx context.Context) (Result, error) {
 }
 
 func (c Command) start(cmd *exec.Cmd, out, tail *capture, lines *lineWriter) (p *process, held *valve, err error) {
+	defer func() {
+		for _, f := range cmd.ExtraFiles {
+			f.Close() // the child has its own
+		}
+	}()
 	id := children.id()
 	cmd.Dir, cmd.Env = c.Dir, append(c.environ(), runID+"="+id)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In, out, tail
@@ -125,9 +130,6 @@ func (c Command) start(cmd *exec.Cmd, out, tail *capture, lines *lineWriter) (p 
 		cmd.Stderr = cmd.Stdout // one pipe, so that the order of what is written stays
 	}
 	p, err = start(cmd, c.Path, id)
-	for _, f := range cmd.ExtraFiles {
-		f.Close() // the child has its own
-	}
 	if held != nil {
 		held.in.Close()
 		go held.pour(c.Hold, to)

@@ -172,17 +172,41 @@ func (c Command) program() (cmd *exec.Cmd, said *os.File, err error) {
 	if version == 0 {
 		return exec.Command(path, c.Args...), nil, nil
 	}
-	text, err := json.Marshal(c.Confine.bounds(version))
+	taken, err := c.Confine.bounds(version).file()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("writing its confinement: %w", err)
 	}
 	said, say, err := os.Pipe()
 	if err != nil {
+		taken.Close()
 		return nil, nil, err
 	}
-	cmd = exec.Command("/proc/self/exe", slices.Concat([]string{confineArg, string(text), path, c.Path}, c.Args)...)
-	cmd.ExtraFiles = []*os.File{say}
+	cmd = exec.Command("/proc/self/exe", slices.Concat([]string{confineArg, path, c.Path}, c.Args)...)
+	cmd.ExtraFiles = []*os.File{say, taken} // sayFD, boundsFD
 	return cmd, said, nil
+}
+
+// file holds the bounds in memory, to be read by who inherits it: an argument takes
+// 128 KiB at most, and a program may read any number of files.
+func (b bounds) file() (*os.File, error) {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("gate-confinement", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "gate-confinement")
+	_, err = f.Write(text)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart) // who inherits it reads from where it stands
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // refusal is what a gate said that could not take the confinement on.

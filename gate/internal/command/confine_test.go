@@ -271,6 +271,21 @@ func TestRefusedConfinement(t *testing.T) {
 	}
 }
 
+// A program may read more files than an argument can name, and does not see the list.
+func TestConfinementOfManyFiles(t *testing.T) {
+	needLandlock(t)
+	dir := t.TempDir()
+	var files []string
+	for i := range 2000 {
+		files = append(files, write(t, filepath.Join(dir, fmt.Sprintf("%0100d", i)), "text\n"))
+	}
+	last := files[len(files)-1]
+	r := run(t, shell("cat "+last+"; ls /proc/self/fd", func(c *Command) { c.Confine = &Confinement{Temp: t.TempDir(), Read: files} }))
+	if lines := strings.Fields(string(r.Stdout)); r.Code != 0 || len(lines) < 4 || lines[0] != "text" || slices.Contains(lines, "4") {
+		t.Errorf("%+v, %q", r, r.Stdout)
+	}
+}
+
 func BenchmarkStart(b *testing.B) {
 	temp := b.TempDir()
 	for _, c := range []struct {

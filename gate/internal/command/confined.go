@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"syscall"
@@ -17,24 +18,34 @@ import (
 const confineArg = "--gate-confined"
 
 // sayFD is where the start reads why it failed. It closes when the program runs.
-const sayFD = 3
+// boundsFD holds the confinement.
+const (
+	sayFD    = 3
+	boundsFD = 4
+)
 
 // init comes before main, so that a test of any package is such a gate as well,
 // and before anything that a start does not need.
 func init() {
-	if len(os.Args) < 5 || os.Args[1] != confineArg {
+	if len(os.Args) < 4 || os.Args[1] != confineArg {
 		return
 	}
 	syscall.CloseOnExec(sayFD)
-	err := becomeConfined(os.Args[2], os.Args[3], os.Args[4:])
+	err := becomeConfined(os.Args[2], os.Args[3:])
 	fmt.Fprintln(os.NewFile(sayFD, "said"), err)
 	os.Exit(126)
 }
 
-func becomeConfined(text, path string, args []string) error {
+func becomeConfined(path string, args []string) error {
+	f := os.NewFile(boundsFD, "gate-confinement")
+	text, err := io.ReadAll(f)
+	f.Close() // not the program's
+	if err != nil {
+		return fmt.Errorf("reading its confinement: %w", err)
+	}
 	var b bounds
-	if err := json.Unmarshal([]byte(text), &b); err != nil {
-		return err
+	if err := json.Unmarshal(text, &b); err != nil {
+		return fmt.Errorf("reading its confinement: %w", err)
 	}
 	if b.Version < 1 || b.Version > newest {
 		return fmt.Errorf("there is no Landlock version %d", b.Version)
