@@ -7,11 +7,10 @@ import (
 )
 
 // mostArgs bounds, in bytes, what the units of one process add to its arguments and
-// to the list of files that it may read, which is one argument of its confinement.
-// Linux takes 128 KiB in one argument, and in all arguments and variables together
-// at least as much, whatever the limit of the stack; half of it is left for what
-// does not grow with the units. About a hundred units fit, whose libraries a process
-// can have loaded at once.
+// to the list of files that it may read. Linux takes 128 KiB of arguments and
+// variables, whatever the limit of the stack; half of it is left for what does not
+// grow with the units. About a hundred units fit, which is also enough to have loaded
+// at once, and to repeat when one of them breaks the process.
 const mostArgs = 64 << 10
 
 // perArg is what an argument takes beside its text: its end, its place in the list,

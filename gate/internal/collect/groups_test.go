@@ -48,8 +48,8 @@ func many(t *testing.T, n int, role string) []unit {
 	return units
 }
 
-// ofMany is a bench for them. Its processes are confined where they can be, because
-// the list of files that a process may read is what grows first.
+// ofMany is a bench for them, whose processes are confined where they can be: the
+// list of the files that a process may read grows with them, too.
 func ofMany(t *testing.T) *Bench {
 	t.Helper()
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -150,6 +150,19 @@ func TestWeightCoversWhatIsAsked(t *testing.T) {
 	other := of("op/other", "large")
 	if more := size([]unit{other, u}) - size([]unit{other}); more > weight(u) || more < 100 {
 		t.Errorf("it adds %d bytes and weighs %d", more, weight(u))
+	}
+	all := many(t, 1100, "head")
+	for i := range all {
+		all[i].calls = u.calls
+	}
+	groups := (&Bench{}).groups(all)
+	if len(groups) < 2 || size(all) < 128<<10 {
+		t.Fatalf("%d groups of %d bytes in all", len(groups), size(all))
+	}
+	for _, g := range groups {
+		if n := size(g); n > mostArgs {
+			t.Errorf("a process of %d units is asked for %d bytes", len(g), n)
+		}
 	}
 }
 

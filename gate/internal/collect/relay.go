@@ -15,8 +15,9 @@ import (
 // A relay runs processes that time units, one after the other. Where it is told
 // what follows, the next process starts when the one before has sent all of its
 // results, so that it starts while the one before gives the device back. It is held
-// at its first word, which comes before all work on units, until the one before is
-// gone: its exit status is known then, and nothing of it is on the device.
+// at its first word, the config record, which comes before all that is measured of
+// the card and of units, until the one before is gone: its exit status is known then,
+// and nothing of it is on the device.
 type relay struct {
 	c      *Bench
 	states []evidence.CacheState

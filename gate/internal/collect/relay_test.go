@@ -205,7 +205,7 @@ func TestADeviceThatTakesOneProcess(t *testing.T) {
 }
 
 // TestAFaultIsNotTakenForCompany: a process that fails whether or not another one
-// is there is started once more and no oftener.
+// is there is started once more, and then its fault is told.
 func TestAFaultIsNotTakenForCompany(t *testing.T) {
 	c, kept := fake(t, runners("[ $n -gt 1 ] && exit 3", "if [ $n -eq 1 ]; then "+company+" fi", ""))
 	_, err := c.timeAlone(context.Background(), []unit{of("op/k", "small")}, warm)
