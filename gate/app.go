@@ -124,7 +124,8 @@ func exitCode(err error, stderr io.Writer) int {
 	if errors.As(err, new(exit.Quiet)) {
 		return code
 	}
-	fmt.Fprintf(stderr, "gate: %s\n", printable.Text(err.Error()))
+	// A name with a line break in it begins no line of gate's own.
+	fmt.Fprintf(stderr, "gate: %s\n", strings.ReplaceAll(printable.Text(err.Error()), "\n", "\n  "))
 	if hint != "" {
 		fmt.Fprintf(stderr, "gate: hint: %s\n", printable.Line(hint))
 	}

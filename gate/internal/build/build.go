@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
 	"github.com/kernelgate/gate/gate/internal/toolchain"
 )
 
@@ -71,7 +72,7 @@ func (e *CompileError) Error() string { return e.Kernel + " " + cmp.Or(e.Why, "d
 // patterns do not fit the code, or code that no identity could hold.
 type InputError struct{ File, Msg string }
 
-func (e *InputError) Error() string { return fmt.Sprintf("%s: %s", e.File, e.Msg) }
+func (e *InputError) Error() string { return fmt.Sprintf("%s: %s", printable.Line(e.File), e.Msg) }
 
 // ExitCode is that of a file of the user's that is invalid.
 func (e *InputError) ExitCode() int { return exit.Usage }

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/git"
 	"github.com/kernelgate/gate/gate/internal/identity"
 	"github.com/kernelgate/gate/gate/internal/manifest"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // A PointerError is an input of a build in whose place lies a pointer of
@@ -18,7 +19,7 @@ import (
 type PointerError struct{ File string } // from the root
 
 func (e *PointerError) Error() string {
-	return e.File + " is a pointer of git-lfs, and its content is not here (git lfs pull; the base is read as git holds it)"
+	return printable.Line(e.File) + " is a pointer of git-lfs, and its content is not here (git lfs pull; the base is read as git holds it)"
 }
 
 // ExitCode is that of what is missing.

@@ -21,6 +21,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/kernelgate/gate/gate/internal/exit"
+	"github.com/kernelgate/gate/gate/internal/printable"
 )
 
 // maxSize bounds a file.
@@ -35,10 +36,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	file := printable.Line(e.File)
 	if e.Line == 0 {
-		return fmt.Sprintf("%s: %s", e.File, e.Msg)
+		return fmt.Sprintf("%s: %s", file, e.Msg)
 	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+	return fmt.Sprintf("%s:%d: %s", file, e.Line, e.Msg)
 }
 
 // ExitCode is that of a file of the user's that is invalid.
