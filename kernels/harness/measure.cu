@@ -69,7 +69,7 @@ struct Timed {
 
 std::vector<const Golden*> ordinary(const Job& job, int first, int count) {
   std::vector<const Golden*> images;
-  for (int slot = first; slot < first + count; ++slot) images.push_back(&job.data.golden(job.problem, 0, slot));
+  for (int slot = first; slot < first + count; ++slot) images.push_back(&job.golden(0, slot));
   return images;
 }
 

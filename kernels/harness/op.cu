@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <future>
 
 #include "failure.h"
 #include "library.h"
@@ -233,13 +234,17 @@ std::vector<std::vector<double>> Op::reference(const Problem& problem, const Ima
 }
 
 bool Op::finite(const Image& image) const {
+  std::vector<std::future<bool>> tensors;
   for (size_t i = 0; i < image.size(); ++i) {
-    const int dtype = op_->inputs[i].dtype;
-    const auto convert = [dtype](const unsigned char* at, size_t bytes) { return numbers(dtype, at, bytes); };
-    if (dtype == GATE_OPAQUE) return false;
-    if (count_nonfinite(image[i].data(), image[i].size(), static_cast<size_t>(op_->inputs[i].element_bytes), convert).count > 0) return false;
+    const gate_tensor& input = op_->inputs[i];
+    const auto convert = [&input](const unsigned char* at, size_t bytes) { return numbers(input.dtype, at, bytes); };
+    tensors.push_back(std::async(std::launch::async, [&image, &input, i, convert] {
+      return input.dtype != GATE_OPAQUE && count_nonfinite(image[i].data(), image[i].size(), static_cast<size_t>(input.element_bytes), convert).count == 0;
+    }));
   }
-  return true;
+  bool all = true;
+  for (std::future<bool>& tensor : tensors) all &= tensor.get();
+  return all;
 }
 
 NonFinite Op::nonfinite(int output, const unsigned char* elements, size_t bytes) const {
