@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 // A Repo is a checked-out repository.
@@ -33,8 +35,11 @@ func Open(ctx context.Context, dir, cache string) (*Repo, error) {
 	out, err := text(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir")
 	if err != nil {
 		var ge *failedCall
-		if errors.As(err, &ge) && strings.Contains(ge.Output, "not a git repository") {
+		switch known := errors.As(err, &ge); {
+		case known && strings.Contains(ge.Output, "not a git repository"):
 			return nil, ErrNoRepo
+		case known && strings.Contains(ge.Output, "must be run in a work tree"):
+			return nil, exit.Usagef("run gate in a clone that has files", "this folder is in a repository without a working tree: there are no files to check")
 		}
 		return nil, err
 	}

@@ -104,6 +104,13 @@ func TestOpen(t *testing.T) {
 	if r, err := Open(context.Background(), t.TempDir(), ""); !errors.Is(err, ErrNoRepo) || r != nil {
 		t.Errorf("no repository: %v", err)
 	}
+	s.git("init", "-q", "--bare", "bare")
+	for _, dir := range []string{"bare", ".git"} {
+		_, err := Open(context.Background(), filepath.Join(s.dir, dir), "")
+		if status, hint := exit.Of(err); status != exit.Usage || hint == "" || !strings.Contains(err.Error(), "without a working tree") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
 	if _, err := Open(context.Background(), filepath.Join(s.dir, "none"), ""); err == nil || errors.Is(err, ErrNoRepo) {
 		t.Errorf("no folder: %v", err)
 	}
