@@ -78,10 +78,11 @@ func pruneBaseline(c *cli.Context) error {
 	}
 	screen := newScreen(c)
 	defer screen.close()
-	of, err := compared(c, screen)
+	of, release, err := compared(c, screen)
 	if err != nil {
 		return err
 	}
+	defer release()
 	of.Judge = project.JudgeHead
 	folder, p, err := check.Prune(c.Context, check.Options{Options: of}, c.Bool("dry-run"))
 	screen.close()

@@ -42,21 +42,16 @@ func chosen(flags []cli.Flag, names ...string) []cli.Flag {
 func runCalibrate(c *cli.Context) error {
 	screen := newScreen(c)
 	defer screen.close()
-	o, err := options(c, screen)
+	o, release, err := options(c, screen)
 	if err != nil {
 		return err
 	}
+	defer release()
 	o.Judge = project.JudgeHead
 	rounds := c.Int("rounds")
 	if rounds < compare.FewestCalibrationRounds || rounds > mostCalibrationRounds {
 		return exit.Usagef("", "--rounds needs %d to %d, not %d", compare.FewestCalibrationRounds, mostCalibrationRounds, rounds)
 	}
-	dir, release, err := openCache(c)
-	if err != nil {
-		return err
-	}
-	defer release()
-	o.Cache = dir
 	found, err := calibrate.Run(c.Context, o, rounds)
 	screen.close()
 	if err != nil {

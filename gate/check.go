@@ -58,45 +58,46 @@ func outputFlags() []cli.Flag {
 
 // options reads the flags of check, baseline record and calibrate. A flag that
 // a command does not have is not set.
-func options(c *cli.Context, s *screen) (check.Options, error) {
-	compared, err := compared(c, s)
-	if err != nil {
-		return check.Options{}, err
+func options(c *cli.Context, s *screen) (_ check.Options, release func(), err error) {
+	if err := sensibleLimits(c); err != nil {
+		return check.Options{}, nil, err
 	}
 	tiers, err := check.Tiers(c.String("tiers"))
 	if err != nil {
-		return check.Options{}, err
+		return check.Options{}, nil, err
 	}
+	compared, release, err := compared(c, s)
 	return check.Options{
 		Tiers: tiers, Options: compared,
 		NoGPU: c.Bool("no-gpu"), Force: c.Bool("force"), GPU: c.String("gpu"),
 		Wait: c.Duration("wait"), Idle: c.Duration("hang"), Progress: s.step, Announce: s.announce,
-	}, sensibleLimits(c)
+	}, release, err
 }
 
-// compared reads the flags that say what is compared with what.
-func compared(c *cli.Context, s *screen) (project.Options, error) {
+// compared reads the flags that say what is compared with what. Until release is
+// called nobody cleans the cache.
+func compared(c *cli.Context, s *screen) (_ project.Options, release func(), err error) {
+	if err := knownLook(c); err != nil {
+		return project.Options{}, nil, err
+	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return project.Options{}, err
+		return project.Options{}, nil, err
 	}
-	return project.Options{Dir: dir, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
-		Judge: project.Judge(c.String("judge")), Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built}, knownLook(c)
+	cache, release, err := openCache(c)
+	return project.Options{Dir: dir, Cache: cache, Policy: c.String("policy"), Base: c.String("base"), Kernels: c.Args().Slice(),
+		Judge: project.Judge(c.String("judge")), Store: c.String("store"), NVCC: c.String("nvcc"), Jobs: c.Int("jobs"), Env: environment, Built: s.built}, release, err
 }
 
 func runCheck(c *cli.Context, record bool) (err error) {
 	screen := newScreen(c)
 	defer screen.close()
-	o, err := options(c, screen)
-	if err != nil {
-		return err
-	}
-	dir, release, err := openCache(c)
+	o, release, err := options(c, screen)
 	if err != nil {
 		return err
 	}
 	defer release()
-	o.Record, o.Moves, o.Cache = record, c.Bool("toolchain"), dir
+	o.Record, o.Moves = record, c.Bool("toolchain")
 	if e, err := event.Read(environment); err == nil { // the base says what is wrong with it
 		o.Attempt = attempt(e)
 	}

@@ -46,22 +46,18 @@ func runCollect(c *cli.Context) error {
 	}
 	screen := newScreen(c)
 	defer screen.close()
-	o, err := options(c, screen)
+	o, release, err := options(c, screen)
 	if err != nil {
 		return err
 	}
+	defer release()
 	if o.Share, err = share(c.String("shard"), o.Kernels); err != nil {
 		return err
 	}
 	if o.Share.Of > 0 {
 		o.Kernels = nil
 	}
-	dir, release, err := openCache(c)
-	if err != nil {
-		return err
-	}
-	defer release()
-	o.Cache, o.Attempt = dir, attempt(e)
+	o.Attempt = attempt(e)
 	data, v, err := check.Collect(c.Context, o, headOf(e))
 	screen.close()
 	if err != nil {

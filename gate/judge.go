@@ -45,22 +45,17 @@ func runJudge(c *cli.Context) error {
 	}
 	screen := newScreen(c)
 	defer screen.close()
-	what, err := compared(c, screen)
+	what, release, err := compared(c, screen)
 	if err != nil {
 		return err
 	}
+	defer release()
 	what.Kernels = nil // the arguments are bundles
 	in, err := handedIn(c, e)
 	if err != nil {
 		return err
 	}
-	dir, release, err := openCache(c)
-	if err != nil {
-		return err
-	}
-	defer release()
 	o := check.Options{Options: what, Attempt: attempt(e)}
-	o.Cache = dir
 	v, err := check.Judge(c.Context, o, in.bundles, in.refused, in.Matter)
 	screen.close()
 	if err != nil {

@@ -30,16 +30,12 @@ func runPlan(c *cli.Context) error {
 	}
 	screen := newScreen(c)
 	defer screen.close()
-	o, err := options(c, screen)
-	if err != nil {
-		return err
-	}
-	dir, release, err := openCache(c)
+	o, release, err := options(c, screen)
 	if err != nil {
 		return err
 	}
 	defer release()
-	o.Cache, o.Judge = dir, project.JudgeBase
+	o.Judge = project.JudgeBase
 	m, err := check.Shards(c.Context, o, n)
 	screen.close()
 	if err != nil {

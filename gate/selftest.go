@@ -21,16 +21,11 @@ func selftestCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			screen := newScreen(c)
 			defer screen.close()
-			of, err := compared(c, screen)
-			if err != nil {
-				return err
-			}
-			dir, release, err := openCache(c)
+			of, release, err := compared(c, screen)
 			if err != nil {
 				return err
 			}
 			defer release()
-			of.Cache = dir
 			result, err := check.Selftest(c.Context, check.Options{Options: of})
 			screen.close()
 			if err != nil {
