@@ -65,6 +65,12 @@ func (a *arms) blame(t *timing, head bool) {
 	a.failure = &f
 }
 
+// holds reports whether the base has a time in a state of the caches. The head is of
+// the same case, and what is too large for a state is so for both.
+func (a *arms) holds(state evidence.CacheState) bool {
+	return slices.ContainsFunc(a.experiment.Pilot, func(s evidence.Sample) bool { return s.CacheState == state })
+}
+
 func (a *arms) unit(head bool) unit {
 	if head {
 		return a.pair.Head

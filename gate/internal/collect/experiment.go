@@ -118,13 +118,13 @@ func (x *experiment) first(ctx context.Context) (series map[string]*timing, err 
 	return series, nil
 }
 
-// plan hands the tests to a driver. One whose pair failed already is counted and
-// not measured.
+// plan hands the tests to a driver. One whose pair failed already, or has no time in
+// the state of the caches that it is about, is counted and not measured.
 func (x *experiment) plan(tests []plan.Test, budget compare.Budget, p compare.Plan) error {
 	var asked []compare.Series
 	for _, t := range tests {
 		a := x.arms[t.Task]
-		if a.failure != nil {
+		if a.failure != nil || !a.holds(t.CacheState) {
 			p.Elsewhere++
 			continue
 		}

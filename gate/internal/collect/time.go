@@ -212,13 +212,51 @@ func (c *Bench) culprit(s *stream, r command.Result, units []unit, states []evid
 		}
 	}
 	for _, u := range units {
-		for _, state := range states {
-			if !s.timed(u, state) {
-				return u.run(), &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness sent no %s time of it", state)}
-			}
+		if f := c.untimed(s, u, states); f != nil {
+			return u.run(), f
 		}
 	}
 	return "", nil
+}
+
+// untimed says which of the states asked for has neither a time of a unit nor a
+// reason why there is none. A unit that is too large to be warm has cold times all
+// the same; one without any time is out.
+func (c *Bench) untimed(s *stream, u unit, states []evidence.CacheState) *evidence.Failure {
+	timed, why := len(states) == 0, ""
+	for _, state := range states {
+		switch reason := s.absence(u, state); {
+		case s.timed(u, state):
+			timed = true
+		case reason == "":
+			return &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness sent no %s time of it", state)}
+		default:
+			why = fmt.Sprintf("it has no %s time: %s", state, reason)
+			c.noteOnce(u.run() + ": " + why[len("it "):])
+		}
+	}
+	if !timed {
+		return &evidence.Failure{Kind: evidence.Tool, Message: why}
+	}
+	return nil
+}
+
+// noteOnce adds a note that is not there yet.
+func (c *Bench) noteOnce(note string) {
+	if !slices.Contains(c.Notes, note) {
+		c.Notes = append(c.Notes, note)
+	}
+}
+
+// absence is why the harness has no time of a unit in a state, "" where it does not
+// say that it has none.
+func (s *stream) absence(u unit, state evidence.CacheState) string {
+	for _, a := range s.absent {
+		if a.Kernel == u.name() && a.Case == u.on.Name && a.Regime == string(state) {
+			return a.Reason
+		}
+	}
+	return ""
 }
 
 func (s *stream) timed(u unit, state evidence.CacheState) bool {
