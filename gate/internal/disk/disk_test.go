@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ func must(t *testing.T, err error) {
 
 func wantOnly(t *testing.T, dir string, names ...string) {
 	t.Helper()
+	names = slices.Sorted(slices.Values(names))
 	var got []string
 	entries, err := os.ReadDir(dir)
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -41,15 +42,19 @@ func RemoveTemp(dir string) error {
 // SweepTemp removes what processes that have ended left behind.
 func SweepTemp(cache string) { sweep(tempFolder(cache), "") }
 
+// owned is a name that begins with its owner. What has another name, no gate made.
+var owned = regexp.MustCompile(`^([0-9a-f]{12}-[0-9]+-[0-9]+)-`)
+
 // sweep removes the files and folders with this prefix whose owner has ended.
 func sweep(dir, prefix string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), prefix)
-		if !ok {
+		owner := owned.FindStringSubmatch(rest)
+		if !ok || owner == nil {
 			continue
 		}
-		gone, known := Gone(strings.Join(strings.SplitN(rest+"---", "-", 4)[:3], "-"))
+		gone, known := Gone(owner[1])
 		if info, err := e.Info(); !known && err == nil {
 			gone = time.Since(info.ModTime()) > foreignAge
 		}

@@ -95,17 +95,18 @@ func TestSweepRemovesWhatWasLeft(t *testing.T) {
 	mine, err := TempDir(cache, "nvcc")
 	must(t, err)
 	left, yesterday := ended(t)+"-nvcc-1", time.Now().Add(-25*time.Hour)
-	for _, name := range []string{left + "/sub", other + "-nvcc-1", other + "-nvcc-2", "x"} {
+	users := []string{"notes", "2024-05-06-07", "photo-1-2-3", other, ".tmp-x"} // which no gate made
+	for _, name := range append(users, left+"/sub", other+"-nvcc-1", other+"-nvcc-2") {
 		must(t, os.MkdirAll(filepath.Join(cache, "tmp", name), 0o755))
 	}
 	must(t, os.Chmod(filepath.Join(cache, "tmp", left, "sub"), 0))
-	for _, name := range []string{other + "-nvcc-2", "x"} {
+	for _, name := range append(users, other+"-nvcc-2") {
 		must(t, os.Chtimes(filepath.Join(cache, "tmp", name), yesterday, yesterday))
 	}
 	SweepTemp(cache)
-	wantOnly(t, filepath.Join(cache, "tmp"), other+"-nvcc-1", filepath.Base(mine))
+	wantOnly(t, filepath.Join(cache, "tmp"), append(users, other+"-nvcc-1", filepath.Base(mine))...)
 	must(t, RemoveTemp(mine))
-	wantOnly(t, filepath.Join(cache, "tmp"), other+"-nvcc-1")
+	wantOnly(t, filepath.Join(cache, "tmp"), append(users, other+"-nvcc-1")...)
 	SweepTemp(filepath.Join(cache, "none"))
 }
 

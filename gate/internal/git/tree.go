@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -231,6 +232,10 @@ func (f file) write(root *os.Root, body io.Reader) error {
 	return errors.Join(err, out.Close())
 }
 
+// kept are the names of trees, and of the folders of objects, on the shelf. What
+// has another name, no gate made.
+var kept = regexp.MustCompile(`^(([0-9a-f]{40}|[0-9a-f]{64})(-[0-9a-f]{12})?|objects-sha(1|256)\.git)$`)
+
 // sweep removes what has not been used for long.
 // Whoever uses a folder has said so in its time: no run lasts a day, so that
 // one which was used within a day may still be in use.
@@ -243,7 +248,7 @@ func sweep(shelf, keep string) {
 	entries, _ := os.ReadDir(shelf)
 	for _, e := range entries {
 		path := filepath.Join(shelf, e.Name())
-		if info, err := e.Info(); err == nil && e.IsDir() && path != keep {
+		if info, err := e.Info(); err == nil && e.IsDir() && path != keep && kept.MatchString(e.Name()) {
 			folders = append(folders, used{path, time.Since(info.ModTime())})
 		}
 	}
