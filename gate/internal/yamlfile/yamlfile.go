@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/agnivade/levenshtein"
 	"gopkg.in/yaml.v3"
@@ -61,11 +62,14 @@ type Lines map[string]int
 
 // Read decodes the file at path; name is what messages call it.
 func Read(path, name string, into any) (Lines, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would be waited for
 	if err != nil {
 		return nil, &Error{File: name, Msg: "cannot be read: " + reason(err)}
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &Error{File: name, Msg: "cannot be read: it is a pipe, a socket or a device"}
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, &Error{File: name, Msg: "cannot be read: " + reason(err)}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -149,6 +150,15 @@ func TestReadNamesTheFileAsItIsCalled(t *testing.T) {
 	}
 	if _, err = Read(dir, "sub", &r); err == nil || err.Error() != "sub: cannot be read: is a directory" {
 		t.Errorf("a folder: %v", err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{pipe, os.DevNull} {
+		if _, err = Read(file, "odd.yaml", &r); err == nil || err.Error() != "odd.yaml: cannot be read: it is a pipe, a socket or a device" {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 	large := filepath.Join(dir, "large.yaml")
 	if err := os.WriteFile(large, make([]byte, maxSize+5), 0o600); err != nil {
