@@ -51,7 +51,7 @@ func Profile(name string) (Limits, error) {
 	case "loose":
 		return Limits{Tolerance: 0.01, Detect: 0.03}, nil
 	}
-	return Limits{}, fmt.Errorf("unknown latency profile %q: want standard, strict or loose", name)
+	return Limits{}, fmt.Errorf("unknown latency profile %q: known are standard, strict and loose", name)
 }
 
 // NewLimits checks explicit limits: 0 < tolerance < detect, 0 <= tail < 1. A tolerance of 0

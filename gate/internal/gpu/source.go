@@ -38,7 +38,7 @@ func firstAnswer[T any](ctx context.Context, nvml, smi func(context.Context) (T,
 	case "":
 	default:
 		var none T
-		return none, fmt.Errorf("%s is %s, want off or nothing", EnvNVML, printable.Quote(value, 40))
+		return none, fmt.Errorf("%s is %s: it can be off, or nothing", EnvNVML, printable.Quote(value, 40))
 	}
 	got, err := nvml(ctx)
 	if errors.Is(err, errNVMLUnavailable) {

@@ -184,7 +184,7 @@ var refusals = []struct{ name, text, want, hint string }{
 	{"machine twice", swap("[h200]", "[h200, h200]"), ":3: machines needs names, each once", ""},
 	{"machine without name", swap("[h200]", `[""]`), ":3: machines needs names, each once", ""},
 	{"after_failure", swap("rules:", "after_failure: go\nrules:"), `:5: after_failure cannot be "go"`, "stop or continue"},
-	{"latency profile", swap("rules:", "latency: {profile: fast}\nrules:"), `:5: unknown latency profile "fast": want standard, strict or loose`, "standard, strict or loose"},
+	{"latency profile", swap("rules:", "latency: {profile: fast}\nrules:"), `:5: unknown latency profile "fast": known are standard, strict and loose`, "standard, strict or loose"},
 	{"tolerance alone", swap("rules:", "latency: {tolerance: 1%}\nrules:"), ":5: tolerance and detect go together, both in %", "latency: {tolerance: 0.5%, detect: 2%}"},
 	{"tolerance in ns", swap("rules:", "latency: {tolerance: 1ns, detect: 2%}\nrules:"), ":5: tolerance and detect go together, both in %", "latency: {tolerance: 0.5%, detect: 2%}"},
 	{"tolerance above detect", swap("rules:", "latency: {tolerance: 3%, detect: 2%}\nrules:"), ":5: limits need 0 < tolerance < detect <= 99, got tolerance 0.03 and detect 0.02", ""},

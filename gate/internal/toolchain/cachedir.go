@@ -2,8 +2,9 @@ package toolchain
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
+
+	"github.com/kernelgate/gate/gate/internal/exit"
 )
 
 // CacheDir is gate's own cache folder: $GATE_CACHE, else $XDG_CACHE_HOME/gate,
@@ -11,7 +12,7 @@ import (
 func CacheDir(env func(string) string) (string, error) {
 	if dir := env("GATE_CACHE"); dir != "" {
 		if !filepath.IsAbs(dir) {
-			return "", fmt.Errorf("GATE_CACHE is %q, want an absolute path", dir)
+			return "", exit.Usagef("export GATE_CACHE=/a/folder", "GATE_CACHE is %q, which is not an absolute path", dir)
 		}
 		return filepath.Clean(dir), nil
 	}

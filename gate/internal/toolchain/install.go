@@ -56,7 +56,7 @@ func Install(ctx context.Context, o InstallOptions) (*Toolchain, error) {
 
 func (o InstallOptions) check() error {
 	if o.CacheDir == "" || !filepath.IsAbs(o.CacheDir) {
-		return fmt.Errorf("cache folder is %q, want an absolute path", o.CacheDir)
+		return fmt.Errorf("the folder of the cache is %q, which is not an absolute path", o.CacheDir)
 	}
 	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
 		return fmt.Errorf("no CUDA compiler is published for %s/%s", runtime.GOOS, runtime.GOARCH)
