@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/plan"
 	"github.com/kernelgate/gate/gate/internal/policy"
+	"github.com/kernelgate/gate/gate/internal/yamlfile"
 	"github.com/kernelgate/gate/kernels/harness"
 )
 
@@ -110,6 +111,7 @@ func (p *Project) loadKernels(policyName string) (int, error) {
 	if err := p.Policy.Idle(scopes(scope)); err != nil {
 		return 0, err
 	}
+	p.Notes = append(p.Notes, p.strayWaivers(slices.Concat(head.Kernels, base.Kernels))...)
 	p.ops = slices.Concat(base.Ops, head.Ops)
 	p.base, _ = choose(base.Kernels, p.options.Kernels) // a name that the base lacks is new
 	if p.head, err = filter(head.Kernels, p.options.Kernels); err != nil {
@@ -142,6 +144,26 @@ func (p *Project) loadBase(head *manifest.Set, policyName string) (*manifest.Set
 		return nil, inconclusive("", "%s", p.NoBase)
 	}
 	return &manifest.Set{}, nil
+}
+
+// strayWaivers are notes on waivers of kernels that neither side has: a misspelt
+// one lets nothing pass, and its owner looks for the reason.
+func (p *Project) strayWaivers(kernels []*manifest.Kernel) []string {
+	var names, notes []string
+	for _, k := range kernels {
+		names = append(names, k.Name)
+	}
+	for _, w := range p.Policy.Waivers {
+		if slices.Contains(names, w.Kernel) {
+			continue
+		}
+		note := fmt.Sprintf("%s:%d: the waiver of rule %q is of %q, and no kernel is called that", p.Policy.File, w.Line, w.Rule, w.Kernel)
+		if meant := yamlfile.Nearest(w.Kernel, names); meant != "" {
+			note += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		notes = append(notes, note)
+	}
+	return notes
 }
 
 // basePatterns are the base's own, where it has a policy: one that the change
