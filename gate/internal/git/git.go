@@ -39,7 +39,7 @@ func Open(ctx context.Context, dir, cache string) (*Repo, error) {
 		case known && strings.Contains(ge.Output, "not a git repository"):
 			return nil, ErrNoRepo
 		case known && strings.Contains(ge.Output, "must be run in a work tree"):
-			return nil, exit.Usagef("run gate in a clone that has files", "this folder is in a repository without a working tree: there are no files to check")
+			return nil, exit.Usagef("change into a clone that has files", "this folder is in a repository without a working tree: there are no files to check")
 		}
 		return nil, err
 	}
