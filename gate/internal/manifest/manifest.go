@@ -139,11 +139,17 @@ func Load(root string, patterns []string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(w, base, files)
+	set, err := load(w, base, files)
+	if err != nil {
+		return nil, err
+	}
+	// A library is compared with, and not judged.
+	set.Kernels = slices.DeleteFunc(set.Kernels, func(k *Kernel) bool { return k.Library.Declared() })
+	return set, nil
 }
 
 // LoadAll reads every kernel.yaml of the folder that the patterns name, those
-// that they leave out included.
+// that they leave out and libraries included.
 func LoadAll(root string, patterns []string) (*Set, error) {
 	w, err := newWalker(root)
 	if err != nil {
@@ -184,9 +190,7 @@ func load(w *walker, base string, files []string) (*Set, error) {
 			return nil, &yamlfile.Error{File: file, Line: 1, Msg: fmt.Sprintf("kernel %q is already defined in %s", k.Name, set.Kernels[i].File),
 				Advice: "a kernel is called by its folder below " + base + "/"}
 		}
-		if !k.Library.Declared() { // a library is compared with, and not judged
-			set.Kernels = append(set.Kernels, k)
-		}
+		set.Kernels = append(set.Kernels, k)
 	}
 	slices.SortFunc(set.Kernels, func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
 	set.Notes = w.notes
