@@ -35,8 +35,9 @@ func scene() *verdict.Verdict {
 // the ladder is not in it.
 func TestTable(t *testing.T) {
 	found := func(name string) verdict.KernelVerdict {
-		return verdict.KernelVerdict{Name: name, Figures: []verdict.CaseFigures{{Case: shown, Metrics: evidence.Metrics{
-			"sanitizer.racecheck": evidence.Of(3, ""), "latency.typical": evidence.Of(1, "ns")}}}}
+		races := evidence.Of(3, "")
+		return verdict.KernelVerdict{Name: name, Findings: []verdict.Finding{{Case: shown, Metric: "sanitizer.racecheck", Head: &races}},
+			Figures: []verdict.CaseFigures{{Case: shown, Metrics: evidence.Metrics{"latency.typical": evidence.Of(1, "ns")}}}}
 	}
 	more := &verdict.Verdict{Kernels: []verdict.KernelVerdict{found("attention/r02_minimal_fp16"), found("attention/r14_fa3_ws")}}
 	want := []string{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
@@ -65,14 +66,25 @@ func table(verdicts ...*verdict.Verdict) []byte {
 	return out.Bytes()
 }
 
-// figures are those of a kernel in all verdicts.
+// figures are those of a kernel in all verdicts, and what its rules were judged by:
+// what compute-sanitizer found stands there alone.
 func figures(kernel string, verdicts []*verdict.Verdict) []verdict.CaseFigures {
 	var all []verdict.CaseFigures
 	for _, v := range verdicts {
 		for _, k := range v.Kernels {
 			if k.Name == kernel {
-				all = append(all, k.Figures...)
+				all = append(append(all, k.Figures...), judgedBy(k.Findings)...)
 			}
+		}
+	}
+	return all
+}
+
+func judgedBy(findings []verdict.Finding) []verdict.CaseFigures {
+	var all []verdict.CaseFigures
+	for _, f := range findings {
+		if f.Head != nil && f.RelativeTo == "" {
+			all = append(all, verdict.CaseFigures{Case: f.Case, Metrics: evidence.Metrics{f.Metric: *f.Head}})
 		}
 	}
 	return all
