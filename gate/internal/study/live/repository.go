@@ -183,7 +183,7 @@ func (r *repository) commit(ctx context.Context, subject string) error {
 	if err := r.git(ctx, "add", "-A"); err != nil {
 		return err
 	}
-	return r.git(ctx, "-c", "user.name=live", "-c", "user.email=live@localhost", "commit", "-q", "-m", subject)
+	return r.git(ctx, "-c", "user.name=live", "-c", "user.email=live@localhost", "commit", "-q", "--allow-empty", "-m", subject) // kernels that are all unchanged leave nothing to commit
 }
 
 func (r *repository) git(ctx context.Context, args ...string) error {
