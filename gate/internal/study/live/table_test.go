@@ -26,6 +26,7 @@ var shown = map[string][]string{
 	"epochs":      {"epochs-1.jsonl.gz", "epochs-2.jsonl.gz"},
 	"calibration": {"calibration.jsonl.gz"},
 	"mix":         {"mix.jsonl.gz"},
+	"mix-2":       {"mix-2.jsonl.gz"},
 }
 
 // table runs the command.
