@@ -336,6 +336,11 @@ func (v *Verdict) consistent() error {
 		if want := statuses[of(k)]; k.Status != want {
 			return fmt.Errorf("%s is called %s, and its findings come to %s", k.Name, k.Status, want)
 		}
+		for _, f := range k.Findings {
+			if !slices.Contains([]Severity{Red, Warns, Info}, f.Severity) {
+				return fmt.Errorf("a finding of %s has the severity %q, and there are fail, warn and info", k.Name, f.Severity)
+			}
+		}
 	}
 	switch c := v.Counts; {
 	case v.Status != again.Status:

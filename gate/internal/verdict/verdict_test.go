@@ -232,6 +232,8 @@ func TestReadRefuses(t *testing.T) {
 		{"key twice", strings.Replace(text, `"policy"`, `"status": "fail", "policy"`, 1), `the key "status" appears twice in one object`},
 		{"another schema", strings.Replace(text, Schema, "gate/verdict/v0", 1), `the schema is "gate/verdict/v0", this gate reads "gate/verdict/v1"`},
 		{"unknown status", strings.Replace(text, `"status": "fail"`, `"status": "green"`, 1), `"green" is not a status`},
+		{"unknown severity", strings.Replace(text, `"severity": "fail"`, `"severity": "none"`, 1),
+			`the verdict contradicts itself: a finding of op/k has the severity "none", and there are fail, warn and info`},
 		{"second document", text + text, "data follows the JSON"},
 		{"metric with value and reason", strings.Replace(text, `"value": 40,`, `"value": 40, "missing": "x",`, 1), "a metric has both a value and a reason for having none"},
 	} {

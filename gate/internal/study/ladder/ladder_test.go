@@ -19,7 +19,7 @@ func scene() *verdict.Verdict {
 		}
 	}
 	beside := func(ref, metric string, change float64) verdict.Finding {
-		return verdict.Finding{Case: shown, Metric: metric, RelativeTo: ref, Interval: &verdict.Interval{Estimate: change}}
+		return verdict.Finding{Case: shown, Metric: metric, Severity: verdict.Red, RelativeTo: ref, Interval: &verdict.Interval{Estimate: change}}
 	}
 	return &verdict.Verdict{Schema: verdict.Schema, Kernels: []verdict.KernelVerdict{
 		{Name: "attention/r02_minimal_fp16", Figures: figures(127120)},
