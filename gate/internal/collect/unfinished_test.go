@@ -126,7 +126,7 @@ func TestCutExperimentIsContinued(t *testing.T) {
 		}
 		for i, e := range got {
 			if !e.Measured() || len(e.Record.Experiment.Rounds) != 3 || !e.Record.Experiment.Ended() || e.Record.Open != nil {
-				t.Fatalf("cut at %d: %+v", cut, e)
+				t.Fatalf("cut at %d: failure %+v, %d rounds, stopped for %q, discarded %+v", cut, e.Failure(), len(e.Record.Experiment.Rounds), e.Record.Experiment.Stopped, e.Record.Experiment.Discarded)
 			}
 			for n, b := range e.Record.Experiment.Rounds {
 				if b.Number != n {
