@@ -15,10 +15,11 @@ import (
 )
 
 // timesOf answers for every unit of a process, and logs the process's units in
-// their order. Shell code runs before, with the process's number in $n.
+// their order: a line is one write, since a process that was started early may be
+// killed at any time. Shell code runs before, with the process's number in $n.
 func timesOf(shell string) string {
 	return `n=$(($(cat processes 2>/dev/null | wc -l) + 1))
-echo "$*" | grep -o -e '--run [^ ]*' | tr -d '\n' >>processes; echo >>processes
+echo "$(echo "$*" | grep -o -e '--run [^ ]*' | tr -d '\n')" >>processes
 state='` + stateJSON + `'
 after=$state
 more=
