@@ -209,7 +209,6 @@ func notRecorded(q *plan.Question, n *evidence.Need) string {
 	return fmt.Sprintf("no %s evidence of this code is recorded on %s", n.Name(), n.At.Machine)
 }
 
-// accepts is the bound that a question holds a figure to.
 func orElse(text, otherwise string) string {
 	if text == "" {
 		return otherwise
