@@ -27,10 +27,10 @@ type Auditor struct{ Ops []*manifest.Op }
 func (a Auditor) Knows() string {
 	var known []string
 	for _, op := range a.Ops {
-		known = append(known, fmt.Sprint(op.Name, op.Tolerance))
+		known = append(known, fmt.Sprintf("%q %v", op.Name, op.Tolerance))
 		for _, c := range op.Cases {
 			if c.Rows > 0 {
-				known = append(known, fmt.Sprint(op.Name, c.Name, c.Rows))
+				known = append(known, fmt.Sprintf("%q %q %d", op.Name, c.Name, c.Rows))
 			}
 		}
 	}

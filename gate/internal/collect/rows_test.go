@@ -47,4 +47,10 @@ func TestRowsOfARecord(t *testing.T) {
 	if (Auditor{Ops: []*manifest.Op{op(2048)}}).Knows() == (Auditor{Ops: []*manifest.Op{op(0)}}).Knows() {
 		t.Error("what an audit depends on does not hold the rows")
 	}
+	named := func(name string, rows int64) Auditor {
+		return Auditor{Ops: []*manifest.Op{{Name: "op", Cases: []manifest.Case{{Name: name, Rows: rows}}}}}
+	}
+	if named("long1", 123).Knows() == named("long11", 23).Knows() {
+		t.Error("two cases with other rows are taken for one")
+	}
 }
