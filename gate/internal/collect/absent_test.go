@@ -1,10 +1,13 @@
 package collect
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
@@ -62,5 +65,83 @@ func TestAbsentStateIsNotATest(t *testing.T) {
 	}
 	if asked(warm, cold) == nil {
 		t.Error("the test of the state that is there has no driver")
+	}
+}
+
+// TestTheRecordOfAStateThatIsAbsent: a unit that is too large to be warm has cold times, and a
+// note says why it has no others. Without any time, or without the reason, it is out.
+func TestTheRecordOfAStateThatIsAbsent(t *testing.T) {
+	cold := func(line string) string { return strings.Replace(line, "warm", "cold", 1) }
+	const warmAbsent = `{"absent":{"kernel":"op/k","case":"small","regime":"warm","reason":"it is too large"}}`
+	both := []evidence.CacheState{evidence.Warm, evidence.Cold}
+	for name, c := range map[string]struct {
+		lines []string
+		why   string // of the failure, "" where there is none
+	}{
+		"warm is absent":   {[]string{timedLine, warmAbsent, cold(timedLine), cold(timeLine)}, ""},
+		"both are absent":  {[]string{timedLine, warmAbsent, cold(timedLine), cold(warmAbsent)}, "it has no cold time: it is too large"},
+		"without a reason": {[]string{timedLine, strings.Replace(warmAbsent, "it is too large", "", 1), cold(timedLine), cold(timeLine)}, "the harness sent no warm time of it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, kept := fake(t, say(append(append([]string{configLine}, c.lines...), endLine(c.lines...))...))
+			records, err := b.timeAlone(context.Background(), []unit{of("op/k", "small")}, both)
+			if err != nil || len(records) != 1 {
+				t.Fatalf("%+v, %v", records, err)
+			}
+			r := records[0]
+			if c.why != "" {
+				if r.Failure == nil || r.Failure.Kind != evidence.Tool || r.Failure.Message != c.why || len(*kept) != 0 {
+					t.Errorf("%+v, %d kept", r.Failure, len(*kept))
+				}
+				return
+			}
+			if r.Failure != nil || len(r.Samples) != singleProcesses || r.Metrics.Get("latency.typical").Known() || !r.Metrics.Get("latency.cold_typical").Known() {
+				t.Errorf("%+v", r)
+			}
+			if len(b.Notes) != 1 || b.Notes[0] != "op/k@small: has no warm time: it is too large" {
+				t.Errorf("noted %q", b.Notes)
+			}
+		})
+	}
+}
+
+// A test about a state of the caches in which the base has no time is not measured,
+// and the other tests of the pair are. A pair without any other says why.
+func TestAStateThatTheBaseLacks(t *testing.T) {
+	cold := strings.Replace(timeLine, "warm", "cold", 1)
+	c, _ := fake(t, `times=0
+absent=0
+echo '`+configLine+`'
+for u in $(echo "$*" | grep -o -e '--run [^ ]*' | sed 's/--run //'); do
+  k=${u%@*}
+  echo '`+cold+`' | sed "s|op/k|$k|"
+  times=$((times + 1))
+  case $k in
+  *small) echo '`+timeLine+`' | sed "s|op/k|$k|"; times=$((times + 1)) ;;
+  *) echo '{"absent":{"kernel":"op/k","case":"small","regime":"warm","reason":"it is too large"}}' | sed "s|op/k|$k|"; absent=$((absent + 1)) ;;
+  esac
+done
+echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$times,\"profile\":0,\"absent\":$absent,\"error\":0}}"
+`)
+	c.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
+	var pairs []pair
+	for _, k := range []string{"op/small", "op/large", "op/huge"} {
+		pairs = append(pairs, pair{Base: side(k, "", "base"), Head: side(k, "", "head")})
+	}
+	largeCold := question(1)
+	largeCold.CacheState = evidence.Cold
+	tests := []plan.Test{question(0), question(1), largeCold, question(2)}
+	records, err := c.timeTogether(context.Background(), pairs, tests, []evidence.CacheState{evidence.Warm, evidence.Cold}, compare.Budget{Pairs: 8}, compare.SequentialPlan())
+	if err != nil || len(records) != 3 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	for i, want := range []int{4 + 4, 4} { // times of the head in a round
+		if r := records[i]; r.Failure != nil || len(r.Experiment.Rounds) != 2 || len(r.Experiment.Rounds[0].Head) != want {
+			t.Errorf("%s: %+v", r.Provenance.Kernel, r)
+		}
+	}
+	if f := records[2].Failure; f == nil || f.Kind != evidence.Tool || f.Message != "the base has no warm time of this case" {
+		t.Errorf("a pair without a test that can be measured: %+v", f)
 	}
 }

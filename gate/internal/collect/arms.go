@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
 // arms is what was measured of one pair.
@@ -91,9 +92,17 @@ func unitsOf(order []*arms, head bool) []unit {
 	return units
 }
 
-func (a *arms) whyNoRound() string {
+// whyNoRound says why a pair has no round. Where none of its tests was handed to the
+// driver, the base has no time in the state that they are about.
+func (x *experiment) whyNoRound(a *arms) string {
 	if n := len(a.experiment.Discarded); n > 0 {
 		return "no round could be measured: " + a.experiment.Discarded[n-1].Reason
+	}
+	asked := slices.ContainsFunc(x.tests, func(t plan.Test) bool { return x.arms[t.Task] == a })
+	for _, state := range x.states {
+		if !asked && len(a.experiment.Pilot) > 0 && !a.holds(state) {
+			return fmt.Sprintf("%s has no %s time of this case", a.pair.other(), state)
+		}
 	}
 	return "no round was measured within the budget"
 }

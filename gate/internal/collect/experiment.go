@@ -399,7 +399,7 @@ func (x *experiment) record(a *arms) (*evidence.Record, error) {
 	if len(a.experiment.Rounds) == 0 {
 		f := a.failure
 		if f == nil {
-			f = &evidence.Failure{Kind: evidence.Tool, Message: a.whyNoRound()}
+			f = &evidence.Failure{Kind: evidence.Tool, Message: x.whyNoRound(a)}
 		}
 		return x.failed(a, f), nil
 	}
