@@ -86,8 +86,8 @@ func (r *relay) process(ctx context.Context, units, follows []unit, series map[s
 }
 
 // run runs one process to its end. One that was started early and came to no unit
-// may have failed for the company of the one before it, on a device that takes one
-// process at a time: it runs again, and from then on none is started early.
+// may have failed because the one before it was still there, on a device that takes
+// one process at a time: it runs again, and from then on none is started early.
 func (r *relay) run(ctx context.Context, units, follows []unit) (*stream, command.Result, error) {
 	p, err := r.taken(ctx, units)
 	if err != nil {
@@ -132,8 +132,8 @@ func (r *relay) taken(ctx context.Context, units []unit) (*runner, error) {
 	return r.start(ctx, units, nil)
 }
 
-// early starts what follows. What cannot be started now is started in its turn,
-// where an error has its place.
+// early starts what follows. An error is left alone here: what could not be started is
+// started again in its turn, and an error is told then.
 func (r *relay) early(ctx context.Context, units []unit) {
 	if len(units) == 0 || r.c.apart {
 		return
