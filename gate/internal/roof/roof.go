@@ -63,9 +63,11 @@ func Of(w Work, by *evidence.Record, state evidence.CacheState, calls int) (Boun
 	return least, unknown
 }
 
+// noPeak says what the harness said when it measured: an op may have come to state
+// this arithmetic since then.
 func noPeak(c *evidence.Capacity, unit string) error {
 	if why := c.Absent[unit]; why != "" {
-		return errors.New(why)
+		return fmt.Errorf("no peak of %s was measured; the harness said then: %s", unit, why)
 	}
 	return fmt.Errorf("no peak of %s was measured", unit)
 }

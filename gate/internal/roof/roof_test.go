@@ -79,7 +79,7 @@ func TestOf(t *testing.T) {
 		{"a batch that the L2 holds", Work{Bytes: 1e6}, &card, evidence.Cold, 10, 0, "", "the L2 can hold all that a batch moves"},
 		{"a batch that the L2 holds, warm", Work{Bytes: 1e6}, &card, evidence.Warm, 10, 1e6 / 6000., "1.0 MB of the L2", ""},
 		{"another unit", Work{Flops: 4e9, Unit: "i8"}, &card, evidence.Warm, 1, 2000, "4.0 GFLOP of i8", ""},
-		{"a unit that has no peak", Work{Flops: 4e9, Unit: "f8"}, &card, evidence.Warm, 1, 0, "", "nothing reaches the peak of f8"},
+		{"a unit that has no peak", Work{Flops: 4e9, Unit: "f8"}, &card, evidence.Warm, 1, 0, "", "no peak of f8 was measured; the harness said then: nothing reaches the peak of f8"},
 		{"its memory bounds all the same", Work{Bytes: 1e9, Flops: 4e9, Unit: "f8"}, &card, evidence.Cold, 10, (1e9 - 60e6/10) / 4000, "994 MB of memory", "nothing reaches the peak of f8"},
 		{"a unit of which nothing is said", Work{Flops: 4e9, Unit: "f64"}, &card, evidence.Warm, 1, 0, "", "no peak of f64 was measured"},
 		{"no capacity", both, nil, evidence.Cold, 1, 0, "", "does not say how fast"},
