@@ -195,8 +195,10 @@ func (rec *recording) take(m message, r *evidence.Record, mode string) error {
 			return fmt.Errorf("the mode is %q, not %q", m.Config.Mode, mode)
 		}
 		return sameDevice(m.Config.Device, r.Provenance)
-	case m.Peaks != nil:
-		rec.peaks++
+	case m.Peaks != nil && mode == "time":
+		if rec.peaks++; rec.peaks != len(rec.configs) {
+			return errors.New("every process says the peaks of the card once")
+		}
 		return m.Peaks.valid()
 	case m.End != nil:
 		rec.ends = append(rec.ends, *m.End)

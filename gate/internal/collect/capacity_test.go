@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -126,6 +127,28 @@ func TestPeaksComeFirst(t *testing.T) {
 		s := parseStream([]byte(strings.Join(c.lines, "\n") + "\n"))
 		if s.ended != (c.want == "") || (s.garbled == nil) != (c.want == "") || s.garbled != nil && !strings.Contains(s.garbled.Error(), c.want) {
 			t.Errorf("%s: ended %v, %v", name, s.ended, s.garbled)
+		}
+	}
+}
+
+// TestEveryProcessOfARecordSaysItsPeaksOnce: of a process that says none, another one
+// cannot say them twice, and a check says none.
+func TestEveryProcessOfARecordSaysItsPeaksOnce(t *testing.T) {
+	const once, none = "every process says the peaks of the card once", "it is not part of what was measured"
+	check := bytes.ReplaceAll(saying(fast), []byte(`"mode":"time"`), []byte(`"mode":"check"`))
+	for name, c := range map[string]struct {
+		raw        []byte
+		mode, want string
+	}{
+		"once each":            {slices.Concat(saying(fast, peaksLine), saying(fast, peaksLine)), "time", ""},
+		"twice, and then none": {slices.Concat(saying(fast, peaksLine, peaksLine), saying(fast)), "time", once},
+		"none, and then twice": {slices.Concat(saying(fast), saying(fast, peaksLine, peaksLine)), "time", once},
+		"a check":              {check, "check", ""},
+		"a check that does":    {append(slices.Clone(check), peaksLine+"\n"...), "check", none},
+	} {
+		_, err := readRecording(&evidence.Record{Address: evidence.Address{Case: "small"}}, c.raw, c.mode, true)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }
