@@ -64,7 +64,8 @@ func prose(path string, text []byte) []string {
 }
 
 // TestProseIsPlain looks for hard words in what readers see: comments, messages
-// and documents. The harness has a protocol in which every word counts.
+// and documents. Below kernels/ only documents are read: what the harness and the ops
+// say is part of the identity of recorded evidence, and tests repeat it.
 func TestProseIsPlain(t *testing.T) {
 	cmd := exec.Command("git", "ls-files", "--", "*.go", "*.md", "*.yaml", "*.yml", "Makefile", "*.cc")
 	cmd.Dir = ".."
@@ -74,7 +75,7 @@ func TestProseIsPlain(t *testing.T) {
 	}
 	read := 0
 	for _, name := range strings.Fields(string(list)) {
-		if strings.Contains(name, "/testdata/") || strings.HasPrefix(name, "kernels/") || name == "gate/prose_test.go" {
+		if strings.Contains(name, "/testdata/") || strings.HasPrefix(name, "kernels/") && filepath.Ext(name) != ".md" || name == "gate/prose_test.go" {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join("..", name))

@@ -198,7 +198,7 @@ func TestSkippedTwice(t *testing.T) {
 }
 
 // TestResultsOfAReference: a reference says where its results lie, which are judged as
-// outputs are. No other kernel may, and what is no place for a result is refused.
+// outputs are. No other kernel may, and a place that cannot hold a result is refused.
 func TestResultsOfAReference(t *testing.T) {
 	s := buildStandIn(t)
 	for _, test := range []struct {
