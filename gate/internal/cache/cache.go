@@ -46,6 +46,9 @@ var kinds = []kind{
 	{name: "toolchains", folder: "toolchains", depth: 1, ageless: true},
 }
 
+// besides are the names in the folder that are of no kind, a file system's own among them.
+var besides = []string{lockName, "tmp", "versions.json", "consistent.json", "lost+found"}
+
 // A Listing is what the cache holds, or what was removed from it.
 type Listing struct {
 	Schema string `json:"schema"`
@@ -98,8 +101,8 @@ func List(dir string) (Listing, error) {
 }
 
 // Clean removes what is selected and returns it. It touches nothing while
-// another gate uses the cache, nothing of a folder that no gate has used, and
-// nothing that a link leads to.
+// another gate uses the cache, nothing of a folder that no gate has used or that
+// holds what is somebody else's, and nothing that a link leads to.
 func Clean(dir string, s Selection) (Listing, error) {
 	f, err := disk.OpenExistingLock(filepath.Join(dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,12 +123,32 @@ func Clean(dir string, s Selection) (Listing, error) {
 	if !free {
 		return Listing{}, &exit.Error{Status: exit.Tool, Err: fmt.Errorf("another gate uses the cache %s", dir), Advice: "try again when it has ended"}
 	}
+	other, err := strange(dir)
+	if err != nil {
+		return Listing{}, fmt.Errorf("reading the cache: %w", err)
+	}
+	if other != "" {
+		return Listing{}, exit.Usagef("name a folder of its own in GATE_CACHE", "%s holds %s, which is not gate's, so its build and other folders may not be either: nothing is removed", dir, other)
+	}
 	return each(dir, func(root *os.Root, p piece) (bool, error) {
 		if (p.kind.name == evidence || p.kind.name == unfinished) && !s.Evidence || !s.Before.IsZero() && (p.kind.ageless || !p.used.Before(s.Before)) {
 			return false, nil
 		}
 		return true, p.remove(root)
 	})
+}
+
+// strange is the name of something in the folder that gate does not put there, ""
+// for none: GATE_CACHE can name a home folder, whose build is the user's.
+func strange(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		own := slices.ContainsFunc(kinds, func(k kind) bool { return k.folder == e.Name() })
+		if !own && !slices.Contains(besides, e.Name()) && !disk.IsUnnamed(e.Name()) {
+			return e.Name(), err
+		}
+	}
+	return "", err
 }
 
 // A piece is a file or folder of the cache.

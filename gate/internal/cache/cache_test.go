@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,7 @@ import (
 var files = []string{
 	"build/files.json", "build/objects/a/lib.so", "build/objects/b/lib.so", "build/deps/a.json", "build/tmp/nvcc-1/x",
 	"harness/0123/gate.h", "harness/gate-harness-1", "evidence/h200/code-host/op-case/latency.json", "evidence/h200/code-host/op-case/latency.1.gz",
-	"base/1234/lock", "base/lock", "base/objects-sha1.git/HEAD", "toolchains/.lock", "toolchains/cuda-13/bin/nvcc", "versions.json", "mine/notes.txt",
+	"base/1234/lock", "base/lock", "base/objects-sha1.git/HEAD", "toolchains/.lock", "toolchains/cuda-13/bin/nvcc", "versions.json",
 }
 
 // folder is a cache in which every file has three bytes and is a day old.
@@ -115,6 +116,26 @@ func TestClean(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(dir, "evidence/h200")); (err == nil) != slices.Contains(want, "evidence/h200/code-host/op-case/latency.json") {
 			t.Errorf("%s: an empty folder is left: %v", name, err)
+		}
+	}
+}
+
+// TestCleanLeavesSharedFolders: where somebody else's file lies beside gate's folders,
+// they may be somebody else's, too.
+func TestCleanLeavesSharedFolders(t *testing.T) {
+	for name, shared := range map[string]bool{"notes.txt": true, ".bashrc": true, "src": true, ".tmp-0123456789ab-1-1-2": false, "lost+found": false} {
+		dir := folder(t)
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		before := left(t, dir)
+		_, err := Clean(dir, Selection{Evidence: true})
+		var misuse *exit.Error
+		if refused := errors.As(err, &misuse) && misuse.ExitCode() == exit.Usage && strings.Contains(err.Error(), name); refused != shared {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := left(t, dir); shared && !slices.Equal(before, after) {
+			t.Errorf("%s: left are %q of %q", name, after, before)
 		}
 	}
 }

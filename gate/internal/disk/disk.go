@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,9 @@ import (
 // unnamed is how a file begins that does not have its name yet. It lies in the
 // folder of that name, which may be on another file system than the cache.
 const unnamed = ".tmp-"
+
+// IsUnnamed reports whether a file's name is that of one that does not have its own yet.
+func IsUnnamed(name string) bool { return strings.HasPrefix(name, unnamed) }
 
 // WriteFile replaces a file as a whole or not at all; when it returns without
 // an error, a power cut does not undo it.
