@@ -182,10 +182,7 @@ func (v victim) whole(r *evidence.Record) {
 		}
 		return
 	}
-	limits, err := compare.Profile("standard")
-	if err != nil {
-		v.Fatal(err)
-	}
+	limits := v.limits(r)
 	one := compare.Series{Limits: limits, Summaries: []compare.Summary{compare.Typical}}
 	for n, b := range r.Experiment.Rounds {
 		round, err := compare.RoundOf(b, evidence.Warm)
@@ -211,4 +208,23 @@ func (v victim) whole(r *evidence.Record) {
 	if open, err := compare.Open([]compare.Series{one}, compare.SequentialPlan()); err != nil || len(one.Rounds) > 0 && !open[0] {
 		v.Errorf("%v: it was decided a round before its end", err)
 	}
+}
+
+// limits are those of the policy's rule for the base's time in the pilot, as the
+// product takes them: its floor is more than the tolerance of a base below 10 µs.
+func (v victim) limits(r *evidence.Record) compare.Limits {
+	v.Helper()
+	profile, err := compare.Profile("standard")
+	if err != nil {
+		v.Fatal(err)
+	}
+	base, err := compare.BaseTime(r.Experiment.Pilot, evidence.Warm, compare.Typical)
+	if err != nil {
+		v.Fatal(err)
+	}
+	limits, err := compare.Bound{Limits: profile, FloorNS: 50}.At(base)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return limits
 }
