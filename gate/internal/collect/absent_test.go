@@ -99,7 +99,7 @@ func TestTheRecordOfAStateThatIsAbsent(t *testing.T) {
 			if r.Failure != nil || len(r.Samples) != singleProcesses || r.Metrics.Get("latency.typical").Known() || !r.Metrics.Get("latency.cold_typical").Known() {
 				t.Errorf("%+v", r)
 			}
-			if len(b.Notes) != 1 || b.Notes[0] != "op/k@small: has no warm time: it is too large" {
+			if len(b.Notes) != 1 || b.Notes[0] != "op/k@small has no warm time: it is too large" {
 				t.Errorf("noted %q", b.Notes)
 			}
 		})
@@ -143,5 +143,27 @@ echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$times,\"profile\":0,\"absent\"
 	}
 	if f := records[2].Failure; f == nil || f.Kind != evidence.Tool || f.Message != "the base has no warm time of this case" {
 		t.Errorf("a pair without a test that can be measured: %+v", f)
+	}
+}
+
+// A process without a time that the pilot has takes its own pair out, and no other.
+func TestStateThatOneProcessLacks(t *testing.T) {
+	warm := evidence.Sample{CacheState: evidence.Warm, Calls: 8, BatchesNS: []float64{1e6}}
+	cold := evidence.Sample{CacheState: evidence.Cold, Calls: 8, BatchesNS: []float64{1e6}}
+	both := []evidence.Sample{warm, cold}
+	x := &experiment{c: &Bench{}, coarse: map[string]bool{}, states: []evidence.CacheState{evidence.Warm, evidence.Cold}}
+	for _, p := range []pair{{Base: side("op/a", "", "base"), Head: side("op/a", "", "head")}, {Base: side("op/b", "", "base"), Head: side("op/b", "", "head")}} {
+		x.arms = append(x.arms, &arms{pair: p, experiment: evidence.Experiment{Pilot: both}})
+	}
+	lost, well := x.arms[0], x.arms[1]
+	base := map[string]*timing{lost.pair.Base.run(): {samples: both}, well.pair.Base.run(): {samples: both}}
+	head := map[string]*timing{lost.pair.Head.run(): {samples: []evidence.Sample{cold}}, well.pair.Head.run(): {samples: both}}
+	x.hold(x.arms, []map[string]*timing{base, head}, "AB")
+	if lost.failure == nil || !strings.Contains(lost.failure.Message, "one process has a warm time of this case and another has none") || well.failure != nil {
+		t.Errorf("%+v, %+v", lost.failure, well.failure)
+	}
+	lost.failure, x.states = nil, x.states[1:]
+	if x.hold(x.arms, []map[string]*timing{base, head}, "AB"); lost.failure != nil {
+		t.Errorf("a state that is not timed: %+v", lost.failure)
 	}
 }

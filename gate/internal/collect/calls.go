@@ -75,6 +75,10 @@ func (x *experiment) hold(order []*arms, processes []map[string]*timing, word st
 			if a.failure != nil || t == nil {
 				break
 			}
+			if state := x.lost(a, t.samples); state != "" {
+				a.failure = &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("one process has a %s time of this case and another has none, so they cannot be compared", state)}
+				break
+			}
 			for _, s := range t.samples {
 				x.short(a, s)
 				if calls[s.CacheState] == 0 || a.pair.Reference {
@@ -88,6 +92,17 @@ func (x *experiment) hold(order []*arms, processes []map[string]*timing, word st
 	}
 }
 
+// lost is a state that is timed, and in which the pilot has a time and these samples
+// have none. The pair is out then, and the others keep their round.
+func (x *experiment) lost(a *arms, samples []evidence.Sample) evidence.CacheState {
+	for _, state := range x.states {
+		if a.holds(state) && !slices.ContainsFunc(samples, func(s evidence.Sample) bool { return s.CacheState == state }) {
+			return state
+		}
+	}
+	return ""
+}
+
 // short notes batches that the timer measures coarsely.
 func (x *experiment) short(a *arms, s evidence.Sample) {
 	steps := batchTime(s) / timerStep
@@ -96,5 +111,5 @@ func (x *experiment) short(a *arms, s evidence.Sample) {
 		return
 	}
 	x.coarse[where] = true
-	x.c.Notes = append(x.c.Notes, fmt.Sprintf("batches of %s last %.0f steps of the timer, and %d are wanted: their times are coarse", where, steps, fewestSteps))
+	x.c.Notes = append(x.c.Notes, fmt.Sprintf("batches of %s last %.0f steps of the timer, and %d are needed: their times are coarse", where, steps, fewestSteps))
 }

@@ -62,7 +62,7 @@ func TestUnevenCallsAreRefused(t *testing.T) {
 	if f := records[0].Failure; f == nil || f.Kind != evidence.Tool || !strings.Contains(f.Message, "calls in one process and") {
 		t.Errorf("%+v", f)
 	}
-	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "steps of the timer, and 400 are wanted") {
+	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "steps of the timer, and 400 are needed") {
 		t.Errorf("noted %q", notes)
 	}
 }

@@ -231,12 +231,12 @@ func (c *Bench) untimed(s *stream, u unit, states []evidence.CacheState) *eviden
 		case reason == "":
 			return &evidence.Failure{Kind: evidence.Tool, Message: fmt.Sprintf("the harness sent no %s time of it", state)}
 		default:
-			why = fmt.Sprintf("it has no %s time: %s", state, reason)
-			c.noteOnce(u.run() + ": " + why[len("it "):])
+			why = fmt.Sprintf("no %s time: %s", state, reason)
+			c.noteOnce(u.run() + " has " + why)
 		}
 	}
 	if !timed {
-		return &evidence.Failure{Kind: evidence.Tool, Message: why}
+		return &evidence.Failure{Kind: evidence.Tool, Message: "it has " + why}
 	}
 	return nil
 }
