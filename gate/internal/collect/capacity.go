@@ -14,9 +14,16 @@ import (
 	"github.com/kernelgate/gate/gate/internal/strictjson"
 )
 
-// mostPerNS is above all that a card does in a nanosecond: a peak above it was never
-// measured.
-const mostPerNS = 1e9
+// What is above all that a card does in a nanosecond: a peak that reaches it was never
+// measured. Both leave room for cards to come.
+const (
+	// mostBytesPerNS is 100 TB/s. The L2 of an H200 gives 8 TB/s, and the memory of a
+	// B200 as much.
+	mostBytesPerNS = 1e5
+	// mostFlopsPerNS is 100 PFLOPS. The tensor cores of a B200 do 5 PFLOPS of 8 bits, the
+	// fewest that are measured.
+	mostFlopsPerNS = 1e8
+)
 
 // most is the highest rate. A kernel may only read, and reading can be faster than
 // copying; so the highest one bounds.
@@ -24,16 +31,17 @@ func (t trafficMsg) most() float64 { return max(t.Read, t.Write, t.Copy) }
 
 // valid says what is wrong with peaks that cannot be used.
 func (p peaksMsg) valid() error {
-	rates := []float64{p.Cold.Read, p.Cold.Write, p.Cold.Copy, p.Warm.Read, p.Warm.Write, p.Warm.Copy}
+	for _, rate := range []float64{p.Cold.Read, p.Cold.Write, p.Cold.Copy, p.Warm.Read, p.Warm.Write, p.Warm.Copy} {
+		if !(rate > 0 && rate < mostBytesPerNS) {
+			return fmt.Errorf("a peak of %v bytes a nanosecond was never measured", rate)
+		}
+	}
 	for unit, rate := range p.Flops {
 		if !slices.Contains(roof.Units, unit) {
 			return fmt.Errorf("the peaks are of %q, which no op can state", unit)
 		}
-		rates = append(rates, rate)
-	}
-	for _, rate := range rates {
-		if !(rate > 0 && rate < mostPerNS) {
-			return fmt.Errorf("a peak of %v a nanosecond was never measured", rate)
+		if !(rate > 0 && rate < mostFlopsPerNS) {
+			return fmt.Errorf("a peak of %v operations a nanosecond was never measured", rate)
 		}
 	}
 	for _, unit := range roof.Units {

@@ -50,6 +50,13 @@ func TestCapacityOf(t *testing.T) {
 		}
 		return saying(fast, changed)
 	}
+	// As fast as the cards of today, and faster.
+	if got := capacityOf(change(`"f16":989000`, `"f16":5e6`)); got == nil || got.FlopsPerNS["f16"] != 5e6 {
+		t.Errorf("5 PFLOPS: %+v", got)
+	}
+	if got := capacityOf(change("6500.5", "21000")); got == nil || got.WarmBytesPerNS != 21000 {
+		t.Errorf("21 TB/s: %+v", got)
+	}
 	for name, raw := range map[string][]byte{
 		"nothing":                    nil,
 		"no config":                  []byte(peaksLine + "\n"),
@@ -65,6 +72,9 @@ func TestCapacityOf(t *testing.T) {
 		"a rate that is missing":     change(`"read":6500.5,`, ""),
 		"a rate that is null":        change("6500.5", "null"),
 		"too large":                  change("989000", "1e300"),
+		"memory as fast as a tensor": change("4000", "989000"),
+		"an L2 as fast as a tensor":  change("6500.5", "989000"),
+		"200 PFLOPS":                 change("989000", "2e8"),
 		"an arithmetic of nobody":    change(`"f16":989000`, `"f16":989000,"i4":1`),
 		"neither known nor absent":   change(`"f64":"no",`, ""),
 		"known and absent":           change(`"f64":"no"`, `"f64":"no","f16":"no"`),
@@ -121,7 +131,7 @@ func TestPeaksComeFirst(t *testing.T) {
 		"counted only":     {[]string{timed, timedLine, timeLine, end(1)}, "the end record counts"},
 		"after a kernel":   {[]string{timed, timedLine, peaksLine, timeLine, end(1)}, "come once, and before any kernel"},
 		"twice":            {[]string{timed, peaksLine, peaksLine, timedLine, timeLine, end(2)}, "come once, and before any kernel"},
-		"a rate of 0":      {[]string{timed, strings.Replace(peaksLine, "4100", "0", 1), timedLine, timeLine, end(1)}, "a peak of 0 a nanosecond was never measured"},
+		"a rate of 0":      {[]string{timed, strings.Replace(peaksLine, "4100", "0", 1), timedLine, timeLine, end(1)}, "a peak of 0 bytes a nanosecond was never measured"},
 		"a check has none": {[]string{configLine, beginLine, checkLine, endLine(beginLine, checkLine)}, ""},
 	} {
 		s := parseStream([]byte(strings.Join(c.lines, "\n") + "\n"))
