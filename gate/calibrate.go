@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -54,11 +55,14 @@ func runCalibrate(c *cli.Context) error {
 	}
 	found, err := calibrate.Run(c.Context, o, rounds)
 	screen.close()
-	if err != nil {
+	if found == nil {
 		return err
 	}
-	if err := report.WriteCalibration(c.App.Writer, found, c.String("format")); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+	if wrong := report.WriteCalibration(c.App.Writer, found, c.String("format")); wrong != nil {
+		return errors.Join(err, fmt.Errorf("writing the report: %w", wrong))
+	}
+	if err != nil {
+		return err
 	}
 	if !found.Gateable() {
 		return exit.Quiet(exit.Inconclusive)

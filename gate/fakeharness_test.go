@@ -345,9 +345,26 @@ func (u *fakeRun) time(regime string) map[string]any {
 	if u.is("unlaunched") {
 		nodes = 0
 	}
-	state := map[string]any{"sm_mhz": 1980, "mem_mhz": 3201, "temperature_c": 35, "power_w": 300, "throttle": []string{}, "throttle_bits": 0}
+	state := map[string]any{"sm_mhz": 1980, "mem_mhz": 3201, "temperature_c": 35, "power_w": 300, "throttle": throttled(), "throttle_bits": 0}
 	return u.record(map[string]any{"regime": regime, "calls": calls, "kernel_nodes": nodes, "sets": 16,
 		"batches_ns": batches, "before": state, "after": state})
+}
+
+// throttled is why the device holds down its clocks: from the process on that FAKE_HOT
+// numbers, among those that time, it is too hot.
+func throttled() []string {
+	hot, err := strconv.Atoi(os.Getenv("FAKE_HOT"))
+	if err != nil {
+		return []string{}
+	}
+	log, err := os.ReadFile(os.Getenv("FAKE_LOG"))
+	if err != nil {
+		panic("FAKE_HOT needs FAKE_LOG")
+	}
+	if bytes.Count(log, []byte("harness time\n")) < hot {
+		return []string{}
+	}
+	return []string{"hw_thermal"}
 }
 
 // sway makes launch after launch of one library wander through a range, the

@@ -24,7 +24,8 @@ import (
 
 // Run times the head's kernels against themselves in so many rounds and keeps
 // what it measured beside the cache. An error means that this machine has no
-// GPU for it, that a file of the user's is invalid or that a tool failed.
+// GPU for it, that a file of the user's is invalid or that a tool failed. Where
+// it came after something was kept, that is returned with it.
 func Run(ctx context.Context, o check.Options, rounds int) (*verdict.Calibration, error) {
 	o.Base = project.NoBase
 	if err := o.Prepare(); err != nil {
@@ -53,10 +54,26 @@ func Run(ctx context.Context, o check.Options, rounds int) (*verdict.Calibration
 	defer bench.Close()
 	tasks := asked.Calibrations(bench.Machine)
 	records, err := bench.Calibrate(ctx, tasks, rounds)
+	kept := kept(records)
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("%d of %d records were kept before the calibration ended: %w", kept, len(tasks), err)
+		if kept == 0 {
+			return nil, err
+		}
 	}
-	return report(p, asked, bench, tasks, records)
+	found, wrong := report(p, asked, bench, tasks, records)
+	return found, errors.Join(err, wrong)
+}
+
+// kept is how many of the records were measured and kept.
+func kept(records []*evidence.Record) int {
+	n := 0
+	for _, r := range records {
+		if r != nil && r.Failure == nil {
+			n++
+		}
+	}
+	return n
 }
 
 func noGPU(err error) error {
@@ -84,11 +101,13 @@ func asChanged(subjects []*plan.Subject) []*plan.Subject {
 	return out
 }
 
-// report evaluates the records of tasks, which stand in one order.
+// report evaluates the records of tasks, which stand in one order. Of the last ones
+// there may be none.
 func report(p *project.Project, asked plan.Plan, bench *collect.Bench, tasks []plan.Task, records []*evidence.Record) (*verdict.Calibration, error) {
 	out := newCalibration(p.Policy, records)
 	out.Machine, out.Description = bench.Machine.Key(), bench.Machine.String()
 	out.Notes, out.Tests = slices.Concat(p.Notes, bench.Notes, command.Openings()), max(1, asked.Family())
+	records = append(slices.Clone(records), make([]*evidence.Record, len(tasks)-len(records))...)
 	for i, t := range tasks {
 		rows, err := out.rows(asked, t, records[i])
 		if err != nil {

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,7 +22,7 @@ type calibration struct {
 func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 	c := calibration{limits: p.Limits, Calibration: &verdict.Calibration{Schema: verdict.CalibrationSchema, Policy: p.File, BudgetSeconds: p.Budget.Seconds()}}
 	for _, r := range records {
-		if r.Failure == nil {
+		if r != nil && r.Failure == nil {
 			c.Recorded, c.Rounds, c.Discarded, c.ProcessSeconds = r.Provenance.Recorded, r.AA.Rounds, len(r.AA.Discarded), r.AA.ProcessSeconds
 		}
 	}
@@ -32,12 +33,19 @@ func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 	return c
 }
 
-// rows are those of one record: one for each state of the caches and limits
+// rows are those of one record, nil where there is none: one for each state of the caches and limits
 // that rules put on it. Without any rule the profile's limits are shown.
 func (c calibration) rows(asked plan.Plan, t plan.Task, r *evidence.Record) ([]verdict.Calibrated, error) {
 	row := verdict.Calibrated{Kernel: t.Subject.Name, Arch: t.Subject.Arch, Case: t.At.Case}
-	if r.Failure != nil {
+	switch {
+	case r == nil:
+		row.Reason = "not calibrated: the run ended before"
+	case r.Failure != nil:
 		row.Reason = r.Failure.Message
+	case r.AA.Rounds < compare.FewestCalibrationRounds:
+		row.Reason = fmt.Sprintf("not calibrated: %d rounds were measured when the run ended, and it takes %d", r.AA.Rounds, compare.FewestCalibrationRounds)
+	}
+	if row.Reason != "" {
 		return []verdict.Calibrated{row}, nil
 	}
 	row.TimedSeconds = r.AA.TimedSeconds

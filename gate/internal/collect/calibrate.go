@@ -33,7 +33,8 @@ type calibration struct {
 // that all of them share, or as many of them as one takes, in an order drawn for
 // each round. It returns one record a unit, in their order. A unit that fails is
 // taken out and the round is repeated for the others. Whole rounds are kept when a
-// later one ends the run with an error.
+// later one ends the run with an error; what was kept then is returned beside it, and
+// nil in the place of what was not.
 func (c *Bench) Calibrate(ctx context.Context, tasks []plan.Task, rounds int) ([]*evidence.Record, error) {
 	for _, t := range tasks {
 		if err := c.prepare(ctx, t); err != nil {
@@ -43,10 +44,10 @@ func (c *Bench) Calibrate(ctx context.Context, tasks []plan.Task, rounds int) ([
 	var records []*evidence.Record
 	for _, units := range c.groups(c.units(tasks)) {
 		some, err := c.calibrate(ctx, units, rounds)
-		if err != nil {
-			return nil, err
-		}
 		records = append(records, some...)
+		if err != nil {
+			return records, err
+		}
 	}
 	return records, nil
 }
@@ -63,13 +64,13 @@ func (c *Bench) calibrate(ctx context.Context, asked []unit, rounds int) ([]*evi
 	var records []*evidence.Record
 	for _, u := range asked {
 		r, keepErr := a.record(u)
+		if keepErr != nil {
+			r = nil
+		}
 		err = errors.Join(err, keepErr)
 		records = append(records, r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
+	return records, err
 }
 
 // run runs rounds until there are enough. What an error leaves behind is whole

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
+	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
 // timesOf answers for every unit of a process, and logs the process's units in
@@ -160,11 +161,37 @@ func TestCalibrateKeepsWhatItHas(t *testing.T) {
 		}
 	}
 	records, err := c.calibrate(ctx, []unit{of("op/a", "small")}, 10)
-	if !errors.Is(err, context.Canceled) || records != nil {
+	if !errors.Is(err, context.Canceled) || !slices.Equal(records, *kept) {
 		t.Errorf("%v, %v", records, err)
 	}
 	if len(*kept) != 1 || (*kept)[0].AA.Rounds != 2 || len((*kept)[0].Samples) != 16 {
 		t.Errorf("%d kept: %+v", len(*kept), *kept)
+	}
+}
+
+// What was kept of the units before is handed back with the error that ended the run,
+// and nothing stands for what was not kept.
+func TestCalibrateHandsBackWhatItKept(t *testing.T) {
+	c := newCutter(t, `if [ $n -gt 85 ]; then `+throttled+`; fi`) // in the first round of the second group
+	c.most = 1
+	tasks := []plan.Task{measured("op/k", "small"), measured("op/two", "large"), measured("op/ref", "small")}
+	records, err := c.Calibrate(context.Background(), tasks, 10)
+	if err == nil || len(records) != 1 || len(*c.kept) != 1 || records[0] != (*c.kept)[0] || records[0].AA.Rounds != 10 {
+		t.Errorf("%d records, %d kept, %v", len(records), len(*c.kept), err)
+	}
+
+	c = newCutter(t, "")
+	full := errors.New("the disk is full")
+	keep := c.keep
+	c.keep = func(r *evidence.Record, against string, raw map[string][]byte) error {
+		if r.Provenance.Kernel == "op/k" {
+			return full
+		}
+		return keep(r, against, raw)
+	}
+	records, err = c.Calibrate(context.Background(), tasks[:2], 10)
+	if !errors.Is(err, full) || len(records) != 2 || records[0] != nil || records[1] != (*c.kept)[0] {
+		t.Errorf("%+v, %v", records, err)
 	}
 }
 
