@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -103,6 +104,13 @@ func (s *fakeStream) end(lie bool) {
 
 // fakeHarness speaks as kernels/harness's program does.
 func fakeHarness(args []string) int {
+	if slices.Equal(args, []string{"-"}) {
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil || !bytes.HasSuffix(text, []byte{0}) {
+			return failed(fmt.Errorf("standard input holds no arguments: %q, %w", text, err))
+		}
+		args = strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	}
 	note("harness " + args[0])
 	noteIn(".gpus", fmt.Sprint(os.Getenv("CUDA_VISIBLE_DEVICES"), " ", args))
 	if took, err := time.ParseDuration(os.Getenv("FAKE_TOOK")); err == nil {

@@ -146,7 +146,15 @@ type record map[string]map[string]any
 
 func run(t *testing.T, program string, args ...string) (records []record, code int) {
 	t.Helper()
-	out, err := exec.Command(program, args...).Output()
+	return runWith(t, "", program, args...)
+}
+
+// runWith gives the program this standard input.
+func runWith(t *testing.T, in, program string, args ...string) (records []record, code int) {
+	t.Helper()
+	command := exec.Command(program, args...)
+	command.Stdin = strings.NewReader(in)
+	out, err := command.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -198,13 +206,14 @@ func TestProgramUsage(t *testing.T) {
 	program := build(t)
 	check := []string{"check", "--op", "op.so", "--tolerance", "relative_error=1e-3"}
 	shape, kernel := []string{"--case", "m=B:1"}, []string{"--kernel", "k=k.so"}
+	long := "--" + strings.Repeat("x", 300_000) // more than Linux takes as one argument
 	tests := []struct {
 		name string
 		args []string
 		want string // a part of the message
 	}{
-		{"nothing", nil, "want device, prepare, check, time or profile"},
-		{"unknown mode", []string{"bench"}, "got bench"},
+		{"nothing", nil, "no mode is given"},
+		{"unknown mode", []string{"bench"}, "and not bench"},
 		{"unknown flag", []string{"device", "--fast", "1"}, "unknown flag: --fast"},
 		{"no value", []string{"device", "--seed"}, "--seed"},
 		{"twice", []string{"device", "--seed", "1", "--seed", "2"}, "--seed is given twice"},
@@ -213,22 +222,22 @@ func TestProgramUsage(t *testing.T) {
 		{"nan", []string{"device", "--batch-us", "nan"}, "nan is not a number in range"},
 		{"unknown regime", []string{"device", "--regimes", "warm,hot"}, "hot is neither warm nor cold"},
 		{"regime twice", []string{"device", "--regimes", "warm,warm"}, "a regime is given twice"},
-		{"no op", []string{"check"}, "want --op"},
-		{"no run", check, "want at least one --run"},
-		{"no tolerance", slices.Concat([]string{"check", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m"}), "check wants --tolerance"},
+		{"no op", []string{"check"}, "check needs --op"},
+		{"no run", check, "check needs at least one --run"},
+		{"no tolerance", slices.Concat([]string{"check", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m"}), "check needs --tolerance"},
 		{"zero tolerance", []string{"check", "--tolerance", "relative_error=0"}, "must be above 0"},
 		{"nan tolerance", []string{"check", "--tolerance", "relative_error=nan"}, "nan is not a number in range"},
 		{"other metric", []string{"check", "--tolerance", "abs=1"}, "abs is none of relative_error, max_abs_error and between_runs"},
 		{"negative error", []string{"check", "--tolerance", "max_abs_error=-1"}, "-1 is not a number in range"},
-		{"nothing to prepare", []string{"prepare", "--op", "op.so"}, "prepare wants --data"},
+		{"nothing to prepare", []string{"prepare", "--op", "op.so"}, "prepare needs --data"},
 		{"unknown case", slices.Concat(check, shape, kernel, []string{"--run", "k@n"}), "nothing is named n"},
 		{"unknown kernel", slices.Concat(check, shape, kernel, []string{"--run", "j@m"}), "nothing is named j"},
 		{"case twice", slices.Concat(check, shape, shape, kernel, []string{"--run", "k@m"}), "two are named m"},
 		{"dim twice", []string{"check", "--case", "m=B:1,B:2"}, "m gives B twice"},
 		{"dim of zero", []string{"check", "--case", "m=B:0"}, "0 is not a number in range"},
-		{"a case profiled twice", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m", "--run", "k@m"}), "profile takes a case once"},
-		{"two kernels profiled", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--kernel", "j=j.so", "--case", "n=B:2", "--run", "k@m", "--run", "j@n"}), "every --run of one kernel"},
-		{"nothing profiled", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel), "want at least one --run"},
+		{"a case profiled twice", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--run", "k@m", "--run", "k@m"}), "a case may be given once"},
+		{"two kernels profiled", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel, []string{"--kernel", "j=j.so", "--case", "n=B:2", "--run", "k@m", "--run", "j@n"}), "every --run has to name one and the same kernel"},
+		{"nothing profiled", slices.Concat([]string{"profile", "--op", "op.so"}, shape, kernel), "profile needs at least one --run"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -242,6 +251,20 @@ func TestProgramUsage(t *testing.T) {
 				t.Errorf("%v, want usage: %s", failure, test.want)
 			}
 		})
+	}
+	for in, want := range map[string]string{
+		"":                                "no mode is given",
+		"device\x00--seed\x001":           "standard input ends within an argument",
+		"device\x00--fast\n\x001\x00":     "unknown flag: --fast\n",
+		"device\x00--run\x00\x00":         "--run: cannot read ",
+		"-\x00":                           "and not -",
+		"device\x00" + long + "\x001\x00": "unknown flag: " + long,
+	} {
+		records, code := runWith(t, in, program, "-")
+		checkFrame(t, records, code)
+		if message, _ := records[1]["error"]["message"].(string); code != 2 || len(records) != 3 || !strings.Contains(message, want) {
+			t.Errorf("%.40q: exit %d, %.100v, want %.40s", in, code, records[1], want)
+		}
 	}
 	t.Run("device", func(t *testing.T) {
 		records, code := run(t, program, "device")

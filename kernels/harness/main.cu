@@ -6,6 +6,7 @@
 
 #include <malloc.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -107,10 +108,11 @@ void prepare(const Options& options, RecordStream& records) {
 
 // run does what was asked for; the first record is sent as soon as the device is
 // known, or known to be unusable. The inputs are read while the device starts.
-int run(const std::vector<std::string>& args, RecordStream& records) {
+int run(std::vector<std::string> args, RecordStream& records) {
   Json config = Json().field("protocol", kProtocol);
   bool announced = false;
   try {
+    if (args == std::vector<std::string>{"-"}) args = arguments(STDIN_FILENO);
     const Options options = parse(args);
     config.field("mode", mode_name(options.mode)).field("seed", options.seed);
     if (options.mode == Mode::prepare) {
@@ -141,9 +143,10 @@ int run(const std::vector<std::string>& args, RecordStream& records) {
   return records.errors() == 0 ? kAllRan : kErrors;
 }
 
-// What was asked for is nobody's business but the runner's: not of a kernel, which
-// could look it up in /proc. The arguments are erased, and the memory of the
-// runner cannot be read by processes of this user.
+// Only the runner may know what was asked for. A kernel could look it up in /proc, so
+// the arguments are erased, and the memory of the runner cannot be read by processes of
+// this user. A process that another one overlaps is asked by standard input: arguments
+// can be read by every process from its start until they are erased.
 void hide(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) std::memset(argv[i], 0, std::strlen(argv[i]));
   (void)prctl(PR_SET_DUMPABLE, 0);

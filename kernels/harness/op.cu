@@ -179,13 +179,13 @@ void Op::count_rows(Problem& problem, int64_t wanted) const {
   problem.all_rows = rows_->count(problem.dims.data());
   problem.block_rows = rows_->in_block(problem.dims.data());
   if (problem.all_rows < 1 || problem.block_rows < 1 || problem.all_rows % problem.block_rows != 0)
-    refuse("the rows of case " + problem.name + " are no whole blocks");
+    refuse("the rows of case " + problem.name + " do not fill whole blocks");
   const int64_t blocks = problem.all_rows / problem.block_rows;
   if (problem.sampled() && problem.rows < kFewestOfBlock * blocks)
     throw Failure("usage", "--rows: case " + problem.name + " has " + std::to_string(blocks) + " blocks, and " + std::to_string(kFewestOfBlock) + " rows of each are the least");
   for (size_t i = 0; i < problem.output_bytes.size(); ++i)
     if (problem.output_bytes[i] / element_bytes(static_cast<int>(i)) % static_cast<size_t>(problem.all_rows) != 0)
-      refuse("output " + output_name(static_cast<int>(i)) + " of case " + problem.name + " is no whole rows");
+      refuse("output " + output_name(static_cast<int>(i)) + " of case " + problem.name + " does not consist of whole rows");
 }
 
 std::vector<int64_t> Op::notable(const Problem& problem, int input_class) const {

@@ -1,5 +1,8 @@
 #include "options.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <random>
@@ -98,7 +101,7 @@ std::vector<Regime> parse_regimes(const std::string& text) {
 Mode parse_mode(const std::string& text) {
   for (Mode mode : {Mode::device, Mode::prepare, Mode::check, Mode::time, Mode::profile})
     if (text == mode_name(mode)) return mode;
-  usage("want device, prepare, check, time or profile, got " + text);
+  usage("the mode is one of device, prepare, check, time and profile, and not " + text);
 }
 
 // Launches of different cases of one kernel are told apart by their order alone, so
@@ -106,8 +109,8 @@ Mode parse_mode(const std::string& text) {
 void one_kernel(const Options& o) {
   std::set<size_t> cases;
   for (const Run& run : o.runs) {
-    if (run.kernel != o.runs[0].kernel) usage("profile takes every --run of one kernel");
-    if (!cases.insert(run.case_index).second) usage("profile takes a case once");
+    if (run.kernel != o.runs[0].kernel) usage("profile: every --run has to name one and the same kernel");
+    if (!cases.insert(run.case_index).second) usage("profile: a case may be given once");
   }
 }
 
@@ -122,15 +125,15 @@ void validate(const Options& o) {
   for (const KernelSpec& k : o.kernels)
     if (!names.insert(k.id).second) usage("--kernel: two are named " + k.id);
   if (o.mode == Mode::device) return;
-  if (o.op_path.empty()) usage("want --op");
+  if (o.op_path.empty()) usage(std::string(mode_name(o.mode)) + " needs --op");
   if (o.mode == Mode::prepare) {
-    if (o.data.empty() || o.cases.empty()) usage("prepare wants --data and at least one --case");
+    if (o.data.empty() || o.cases.empty()) usage("prepare needs --data and at least one --case");
     return;
   }
-  if (o.runs.empty()) usage("want at least one --run");
+  if (o.runs.empty()) usage(std::string(mode_name(o.mode)) + " needs at least one --run");
   if (o.mode == Mode::profile) return one_kernel(o);
   if (o.tolerance.relative_error == 0 && o.tolerance.max_abs_error == 0 && o.exact.empty())
-    usage(std::string(mode_name(o.mode)) + " wants --tolerance relative_error=X");
+    usage(std::string(mode_name(o.mode)) + " needs --tolerance relative_error=X");
 }
 
 constexpr double kMaxMicroseconds = 1e7, kMaxMilliseconds = 1e5;
@@ -169,6 +172,22 @@ bool take(Options& o, std::vector<std::string>& runs, const std::string& flag, c
 
 }  // namespace
 
+std::vector<std::string> arguments(int fd) {
+  std::string text;
+  char piece[65536];
+  for (;;) {
+    const ssize_t n = read(fd, piece, sizeof piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) usage("standard input, which holds the arguments, cannot be read");
+    if (n == 0) break;
+    text.append(piece, static_cast<size_t>(n));
+  }
+  std::vector<std::string> list = split(text, '\0');
+  if (!list.back().empty()) usage("standard input ends within an argument");
+  list.pop_back();
+  return list;
+}
+
 const char* mode_name(Mode mode) {
   switch (mode) {
     case Mode::device: return "device";
@@ -183,7 +202,7 @@ const char* mode_name(Mode mode) {
 const char* regime_name(Regime regime) { return regime == Regime::warm ? "warm" : "cold"; }
 
 Options parse(const std::vector<std::string>& args) {
-  if (args.empty()) usage("want device, prepare, check, time or profile");
+  if (args.empty()) usage("no mode is given: device, prepare, check, time or profile");
   Options o;
   o.mode = parse_mode(args[0]);
   const std::set<std::string> repeatable = {"--case", "--kernel", "--run", "--exact", "--inout", "--pdl", "--reference", "--calls", "--rows"};

@@ -59,9 +59,13 @@ struct Options {
   std::vector<Regime> regimes = {Regime::warm, Regime::cold};
 };
 
+// arguments reads arguments from a descriptor to its end, each of which ends with a
+// zero byte. It throws a Failure of kind usage for one that does not.
+std::vector<std::string> arguments(int fd);
+
 const char* mode_name(Mode mode);
 const char* regime_name(Regime regime);
 
-// parse reads the arguments after the program's name. It throws a Failure of
+// parse reads the arguments that a mode begins. It throws a Failure of
 // kind usage for anything unknown, missing, repeated or out of range.
 Options parse(const std::vector<std::string>& args);

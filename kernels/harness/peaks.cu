@@ -129,7 +129,7 @@ class Measurement {
 
 Json by_traffic(const std::vector<double>& rates) {
   Json json;
-  for (size_t i = 0; i < rates.size(); ++i) json.field(kTrafficNames[i], std::round(rates[i] * 10) / 10);
+  for (size_t i = 0; i < std::size(kTrafficNames); ++i) json.field(kTrafficNames[i], std::round(rates.at(i) * 10) / 10);
   return json;
 }
 

@@ -78,7 +78,7 @@ bool Channel::read_all(void* to, size_t bytes) const {
 std::optional<Message> Channel::receive(uint64_t& number) const {
   Head head;
   if (!read_all(&head, sizeof head)) return std::nullopt;
-  if (head.bytes > kLongestMessage) throw Failure("forged", "a message between runner and worker is no message");
+  if (head.bytes > kLongestMessage) throw Failure("forged", "what came between runner and worker is longer than any message");
   std::string bytes(static_cast<size_t>(head.bytes), '\0');
   if (!read_all(bytes.data(), bytes.size())) return std::nullopt;
   number = head.number;

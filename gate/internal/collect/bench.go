@@ -77,7 +77,7 @@ type Bench struct {
 	limit     time.Duration // a harness that is silent for longer hangs
 	lock      *gpu.Lock
 	apart     bool                                         // a process starts only when the one before is gone
-	most      int                                          // in the place of mostArgs; 0 is none
+	most      int                                          // units of a process
 	processes func(context.Context) ([]gpu.Process, error) // on all devices; nil asks the driver
 }
 
@@ -92,7 +92,7 @@ func Open(ctx context.Context, o Options, wants func(evidence.Machine) bool) (*B
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{cache: o.Cache, data: filepath.Join(o.Cache, "data"), device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, complete: o.Complete, budget: o.Budget,
+	b := &Bench{most: mostUnits, cache: o.Cache, data: filepath.Join(o.Cache, "data"), device: *device, Machine: machineOf(*device, o.Tools), commit: o.Commit, metrics: o.Metrics, made: o.Made, complete: o.Complete, budget: o.Budget,
 		force: o.Force, keep: o.Keep, open: o.Open, stored: o.Inputs, progress: o.Progress, now: o.Now, limit: o.Idle}
 	if b.lock, err = gpu.Acquire(ctx, device.UUID, o.Wait); err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (c *Bench) failed(tier evidence.Tier, u unit, f *evidence.Failure) *evidenc
 
 // probe asks the device for a sign of life after a kernel hung or crashed.
 func (c *Bench) probe(ctx context.Context) error {
-	r, err := c.run(ctx, command.Command{Path: c.program, Args: []string{"device"}, Limit: time.Minute})
+	r, err := c.run(ctx, c.asked([]string{"device"}, time.Minute))
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,12 @@ const harnessLimit = 30 * time.Minute
 
 // maxHarnessOutput is far above what all units of a process can have to say.
 const maxHarnessOutput = 64 << 20
+
+// asked is the measuring program, asked by standard input. A process that another one
+// overlaps could be read off its arguments what it is asked for, and Linux bounds them.
+func (c *Bench) asked(args []string, limit time.Duration) command.Command {
+	return command.Command{Path: c.program, Args: []string{"-"}, In: strings.NewReader(strings.Join(args, "\x00") + "\x00"), Limit: limit}
+}
 
 // run lets a program see the one GPU that the caller has locked, and the files
 // of these units. Its temporary folder is new, so that no process leaves

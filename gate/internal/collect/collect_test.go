@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,16 +34,19 @@ func fake(t *testing.T, script string) (*Bench, *[]*evidence.Record) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "harness")
 	device := "if [ \"$1\" = device ]; then echo probed >>" + dir + "/probes; [ -e " + dir + "/dead ] && exit 9; printf '%s' '" + whole() + "'; exit 0; fi\n"
-	text := "#!/bin/sh\n" + device + "cd " + dir + "\n" + script + "\n"
+	text := "#!/bin/sh\n" + askedByInput + device + "cd " + dir + "\n" + script + "\n"
 	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	kept := &[]*evidence.Record{}
-	return &Bench{cache: t.TempDir(), program: program, complete: func(context.Context, *build.Artifact) error { return nil }, op: func(*manifest.Op) (string, error) { return "/lib/op.so", nil },
+	return &Bench{most: mostUnits, cache: t.TempDir(), program: program, complete: func(context.Context, *build.Artifact) error { return nil }, op: func(*manifest.Op) (string, error) { return "/lib/op.so", nil },
 		device: gpu.Device{UUID: "GPU-1", ComputeCapability: "9.0"},
 		now:    func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) },
 		keep:   func(r *evidence.Record, _ string, _ map[string][]byte) error { *kept = append(*kept, r); return nil }}, kept
 }
+
+// askedByInput makes arguments of a script from what stands in its standard input.
+const askedByInput = "if [ \"$1\" = - ]; then IFS='\n'; set -f; set -- $(tr '\\000' '\\n'); set +f; unset IFS; fi\n"
 
 // say prints lines of the protocol.
 func say(lines ...string) string {
@@ -168,6 +172,32 @@ func TestChildSeesTheLockedDeviceOnly(t *testing.T) {
 		"--run op/k@small --run op/k@large --run op/j@small --tolerance relative_error=0.001"
 	if got := strings.Join(strings.Fields(read("args")), " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestNothingAskedCanBeLookedUp: every process sees the arguments of all others.
+func TestNothingAskedCanBeLookedUp(t *testing.T) {
+	c, _ := fake(t, `echo "$1" >>modes; for f in cmdline environ; do tr '\000' ' ' </proc/$$/$f; echo; done >>seen; [ "$1" != prepare ] || exit 1; `+say(configLine, endLine()))
+	ctx := context.Background()
+	units := []unit{of("op/k", "small")}
+	c.checkUnits(ctx, units)
+	c.timeAlone(ctx, units, []evidence.CacheState{evidence.Warm})
+	c.data = t.TempDir()
+	c.checkUnits(ctx, units)
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(c.program), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if modes := strings.Fields(read("modes")); len(modes) < 3 || !slices.Contains(modes, "check") || !slices.Contains(modes, "time") || !slices.Contains(modes, "prepare") {
+		t.Fatalf("asked in modes %q", modes)
+	}
+	for _, word := range []string{"check", "--seed", "--run", "op/k", "small", "op.so"} {
+		if strings.Contains(read("seen"), word) {
+			t.Errorf("%q can be looked up in\n%s", word, read("seen"))
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ func sent(t *testing.T, k *manifest.Kernel) [][]string {
 	dir := t.TempDir()
 	program, ncu := filepath.Join(dir, "harness"), filepath.Join(dir, "ncu")
 	for path, text := range map[string]string{
-		program: "#!/bin/sh\nprintf '%s\\n' \"$@\" >>" + dir + "/sent\necho >>" + dir + "/sent\nexit 1\n",
+		program: "#!/bin/sh\n" + askedByInput + "printf '%s\\n' \"$@\" >>" + dir + "/sent\necho >>" + dir + "/sent\nexit 1\n",
 		ncu:     "#!/bin/sh\nwhile [ \"$1\" != " + program + " ]; do shift; done\nexec \"$@\"\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {

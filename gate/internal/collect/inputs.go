@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kernelgate/gate/gate/internal/command"
 	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/manifest"
 )
@@ -69,7 +68,9 @@ func (c *Bench) makeCase(ctx context.Context, op string, u unit, to string) erro
 	}
 	defer disk.RemoveTemp(tmp)
 	args := append([]string{"prepare", "--op", op, "--case", u.on.String(), "--data", tmp}, declared([]unit{u})...)
-	r, err := c.runIn(ctx, tmp, command.Command{Path: c.program, Args: args, Limit: harnessLimit, Idle: c.idle()}, op)
+	program := c.asked(args, harnessLimit)
+	program.Idle = c.idle()
+	r, err := c.runIn(ctx, tmp, program, op)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,9 @@ func (c *Bench) launch(ctx context.Context, mode string, units []unit, hold <-ch
 	if err != nil {
 		return nil, err
 	}
-	program := c.confined(tmp, command.Command{Path: c.program, Args: append(args, extra...), Limit: harnessLimit, Idle: c.idle(), Lines: lines, Hold: hold}, reads...)
+	program := c.asked(append(args, extra...), harnessLimit)
+	program.Idle, program.Lines, program.Hold = c.idle(), lines, hold
+	program = c.confined(tmp, program, reads...)
 	ctx, cancel := context.WithCancel(ctx)
 	p := &started{c: c, units: units, tmp: tmp, cancel: cancel, cause: func() error { return context.Cause(ctx) }, began: time.Now(), ended: make(chan struct{})}
 	go func() {

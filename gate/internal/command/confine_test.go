@@ -301,3 +301,37 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// TestStandardInputIsPrivate: what a confined program is given by standard input, no
+// other confined program can take or read, although it may read /proc.
+func TestStandardInputIsPrivate(t *testing.T) {
+	needLandlock(t)
+	temp := t.TempDir()
+	reader := func(confine *Confinement) (found bool) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		pids := make(chan string, 1)
+		holder := shell("echo $$; exec sleep 60", func(c *Command) {
+			c.In, c.Confine, c.Lines = strings.NewReader("secret\n"), &Confinement{Temp: temp, Device: true}, func(pid string) { pids <- pid }
+		})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = holder.Run(ctx)
+		}()
+		pid := <-pids
+		look := run(t, shell("timeout 5 cat /proc/"+pid+"/fd/0; tr '\\0' ' ' </proc/"+pid+"/cmdline", func(c *Command) { c.Confine = confine }))
+		cancel()
+		<-ended
+		if !strings.Contains(string(look.Stdout), "sleep 60") {
+			t.Errorf("the arguments of the other are not seen: %+v", look)
+		}
+		return strings.Contains(string(look.Stdout), "secret")
+	}
+	if reader(&Confinement{Temp: t.TempDir(), Device: true}) {
+		t.Error("a confined program reads the standard input of another one")
+	}
+	if !reader(nil) {
+		t.Error("a program that is not confined does not read it: the test shows nothing")
+	}
+}
