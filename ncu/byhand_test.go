@@ -1,8 +1,6 @@
 package ncu
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -32,12 +30,9 @@ func TestByHand(t *testing.T) {
 		{"siglip-b200-after.raw.csv", 0, "", "launch__registers_per_thread", 222, "register/thread"},
 		{"h200-2025.3.1/metrics.csv", 7, "", "sm__inst_executed_pipe_tensor.sum", 2_097_152, "inst"},
 	} {
-		path := filepath.Join("testdata", recordings[c.recording])
-		if recordings[c.recording] == "" {
-			if os.Getenv("GATE_CORPUS") == "" {
-				continue
-			}
-			path = corpus(t, c.recording)
+		path, there := recording(t, c.recording)
+		if !there {
+			continue
 		}
 		rep, err := readPath(t, path)
 		if err != nil {

@@ -159,7 +159,7 @@ func fingerprint(t *testing.T, rep *Report) string {
 		m.Line = 0
 		c.Launches = append(c.Launches, &m)
 	}
-	s, _ := dump(t, &c)
+	s, _ := dump(t, &c, Metrics())
 	return s
 }
 

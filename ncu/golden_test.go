@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,8 +52,8 @@ func (n tally) String() string {
 	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d", n.launches, n.kinds[Number], n.kinds[Text], n.kinds[Missing], n.rules)
 }
 
-// dump prints everything that was read.
-func dump(t testing.TB, rep *Report) (string, tally) {
+// dump prints everything that was read, and what follows from it for metrics.
+func dump(t testing.TB, rep *Report, metrics []Metric) (string, tally) {
 	t.Helper()
 	var b strings.Builder
 	n := tally{launches: len(rep.Launches)}
@@ -75,17 +76,22 @@ func dump(t testing.TB, rep *Report) (string, tally) {
 			n.rules++
 			fmt.Fprintf(&b, "\trule %s %s %s %q %s %s\n", r.Section, r.Name, r.Type, r.Text, r.SpeedupType, show(r.Speedup))
 		}
-		for _, m := range Metrics() {
-			v, err := Derive("", l, m.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if v.Kind == Number {
+		for _, m := range metrics {
+			if v := derived(t, l, m); v.Kind == Number {
 				fmt.Fprintf(&b, "\t%s = %s\n", m.Name, show(v))
 			}
 		}
 	}
 	return b.String(), n
+}
+
+func derived(t testing.TB, l *Launch, m Metric) Value {
+	t.Helper()
+	v, err := Derive("", l, m.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func show(v Value) string {
@@ -120,7 +126,7 @@ func TestGolden(t *testing.T) {
 		if len(path) > 3 && strings.HasSuffix(path, ".gz") {
 			continue // as large as all others together; TestDigests has it
 		}
-		got, _ := dump(t, rep)
+		got, _ := dump(t, rep, Metrics())
 		golden := path + ".golden"
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -147,7 +153,7 @@ func firstDifference(a, b string) string {
 	return "the end"
 }
 
-// recordings that are read by TestDigests, with the copy that is kept here.
+// recordings are those whose digests are kept, with the copy that lies here.
 var recordings = map[string]string{
 	"clima-a100-baseline.details.csv":                 "",
 	"clima-a100-mod.details.csv":                      "",
@@ -177,32 +183,41 @@ var recordings = map[string]string{
 // madeHere is the number of recordings that only this folder has.
 const madeHere = 4
 
-// TestDigests compares counts and a digest of everything that was read. A
-// recording that is neither here nor in GATE_CORPUS is passed over.
-func TestDigests(t *testing.T) {
-	names := make([]string, 0, len(recordings))
-	for n := range recordings {
-		names = append(names, n)
+// recording is the path of a recording, and false where it is neither here nor in
+// GATE_CORPUS.
+func recording(t testing.TB, name string) (path string, there bool) {
+	t.Helper()
+	switch copied, known := recordings[name]; {
+	case !known:
+		t.Fatalf("%s is not listed", name)
+	case copied != "":
+		return filepath.Join("testdata", copied), true
+	case os.Getenv("GATE_CORPUS") == "":
+		return "", false
 	}
-	sort.Strings(names)
-	want := digests(t)
+	return corpus(t, name), true
+}
+
+// TestDigests compares counts and a digest of everything that was read, which no
+// metric changes. A recording that is neither here nor in GATE_CORPUS is passed over,
+// and keeps its line.
+func TestDigests(t *testing.T) {
+	want := linesOf(t, digestsFile)
 	var out strings.Builder
 	out.WriteString("recording\tlaunches\tnumbers\twords\tmissing\trules\tsha256\n")
 	checked := 0
-	for _, name := range names {
-		path := filepath.Join("testdata", recordings[name])
-		if recordings[name] == "" {
-			if os.Getenv("GATE_CORPUS") == "" {
-				continue
-			}
-			path = corpus(t, name)
+	for _, name := range slices.Sorted(maps.Keys(recordings)) {
+		path, there := recording(t, name)
+		if !there {
+			out.WriteString(want[name] + "\n")
+			continue
 		}
 		rep, err := readPath(t, path)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		text, n := dump(t, rep)
+		text, n := dump(t, rep, nil)
 		line := fmt.Sprintf("%s\t%s\t%x", name, n, sha256.Sum256([]byte(text)))
 		out.WriteString(line + "\n")
 		checked++
@@ -213,12 +228,85 @@ func TestDigests(t *testing.T) {
 	if checked < 8 {
 		t.Errorf("checked %d recordings, want at least 8", checked)
 	}
-	if *update {
-		if checked != len(names) {
-			t.Fatal("updating digests.tsv needs GATE_CORPUS")
+	rewrite(t, digestsFile, out.String())
+}
+
+// TestMetricDigests compares a digest of each metric's figures in the recordings that
+// lie here, and one of those in the others where GATE_CORPUS names them. A metric that
+// is new changes no line of another one; without the others, its second digest is "-"
+// until somebody who has them writes it.
+func TestMetricDigests(t *testing.T) {
+	here, elsewhere := map[string]string{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(recordings)) {
+		path, there := recording(t, name)
+		if !there {
+			continue
 		}
-		if err := os.WriteFile("testdata/digests.tsv", []byte(out.String()), 0o644); err != nil {
+		rep, err := readPath(t, path)
+		if err != nil {
 			t.Fatal(err)
+		}
+		figures := here
+		if recordings[name] == "" {
+			figures = elsewhere
+		}
+		for _, l := range rep.Launches {
+			for _, m := range Metrics() {
+				figures[m.Name] += fmt.Sprintf("%s %d %s\n", name, l.ID, figure(derived(t, l, m)))
+			}
+		}
+	}
+	want := linesOf(t, metricsFile)
+	var out strings.Builder
+	out.WriteString("metric\there\telsewhere\n")
+	for _, m := range Metrics() {
+		line := metricLine(m.Name, here[m.Name], elsewhere[m.Name], want[m.Name])
+		out.WriteString(line + "\n")
+		if !*update && line != want[m.Name] {
+			t.Errorf("%s\n\thave %s\n\twant %s", m.Name, line, want[m.Name])
+		}
+	}
+	if len(here) != len(Metrics()) {
+		t.Errorf("%d of %d metrics are looked at", len(here), len(Metrics()))
+	}
+	rewrite(t, metricsFile, out.String())
+}
+
+// figure is a value without the words for what is missing.
+func figure(v Value) string {
+	if v.Kind == Number {
+		return show(v)
+	}
+	return v.Kind.String()
+}
+
+// metricLine is a line of the table of metrics. The digest over recordings that are
+// not to be had is that of the line before.
+func metricLine(name, here, elsewhere, before string) string {
+	second := "-"
+	if f := strings.Split(before, "\t"); len(f) == 3 {
+		second = f[2]
+	}
+	if elsewhere != "" {
+		second = fmt.Sprintf("%x", sha256.Sum256([]byte(elsewhere)))
+	}
+	return fmt.Sprintf("%s\t%x\t%s", name, sha256.Sum256([]byte(here)), second)
+}
+
+// TestMetricsAreAddedWithoutTheCorpus: the line of a metric that is new needs nothing
+// but what lies here, and what was written of the other recordings stays.
+func TestMetricsAreAddedWithoutTheCorpus(t *testing.T) {
+	fresh := metricLine("ncu.new", "1 %\n", "", "")
+	if !strings.HasSuffix(fresh, "\t-") || metricLine("ncu.new", "1 %\n", "", fresh) != fresh {
+		t.Errorf("a new metric: %q", fresh)
+	}
+	whole := metricLine("ncu.new", "1 %\n", "2 %\n", fresh)
+	if whole == fresh || metricLine("ncu.new", "1 %\n", "", whole) != whole {
+		t.Errorf("without the other recordings: %q", whole)
+	}
+	for _, changed := range []string{metricLine("ncu.new", "3 %\n", "2 %\n", whole), metricLine("ncu.new", "1 %\n", "3 %\n", whole)} {
+		if changed == whole {
+			t.Errorf("another figure has the line %q", whole)
 		}
 	}
 }
@@ -243,9 +331,16 @@ func TestEveryRecording(t *testing.T) {
 	}
 }
 
-func digests(t *testing.T) map[string]string {
+const (
+	digestsFile = "testdata/digests.tsv"
+	metricsFile = "testdata/metrics.tsv"
+)
+
+// linesOf are the lines of a table by their first field.
+func linesOf(t *testing.T, path string) map[string]string {
+	t.Helper()
 	m := make(map[string]string)
-	b, err := os.ReadFile("testdata/digests.tsv")
+	b, err := os.ReadFile(path)
 	if err != nil && !*update {
 		t.Fatal(err)
 	}
@@ -254,4 +349,15 @@ func digests(t *testing.T) map[string]string {
 		m[name] = line
 	}
 	return m
+}
+
+// rewrite writes a table where that is asked for.
+func rewrite(t *testing.T, path, text string) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

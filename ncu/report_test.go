@@ -161,7 +161,7 @@ func TestReportPrivacy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ := dump(t, rep)
+	text, _ := dump(t, rep, Metrics())
 	for _, l := range rep.Launches {
 		for _, s := range l.Sections {
 			text += s.ID + s.Name
