@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) CLUSTERED floor_kernel(con
   if (v.x + v.y + v.z + v.w == 0) mine = -1;  // the op has no such input
 #endif
 #if CLUSTER > 1
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
   if (threadIdx.x == 0) number[blockIdx.x] = mine;
 #if LOADS
