@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -11,30 +12,65 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/gate/gate/internal/exit"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-// replayed judges this repository by a policy from recorded evidence alone.
-func replayed(t *testing.T, policy string, want int) *verdict.Verdict {
+// judgedBy judges this repository by a policy from recorded evidence alone, and gives
+// the path of its verdict.json. The exit status is one of those that are wanted.
+func judgedBy(t *testing.T, policy string, want ...int) string {
 	t.Helper()
 	if os.Getenv("CUDA_HOME") == "" {
-		if os.Getenv("GATE_REQUIRE_NVCC") == "1" {
+		if os.Getenv("GATE_REQUIRE_NVCC") == "1" || *update {
 			t.Fatal("CUDA_HOME is not set")
 		}
 		t.Skip("no CUDA compiler: CUDA_HOME is not set")
 	}
-	t.Chdir("..")
 	out := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	args := []string{"gate", "check", "--no-gpu", "--base", "none", "--policy", policy, "--out", out}
-	if code := run(context.Background(), args, &stdout, &stderr); code != want {
+	if code := run(context.Background(), args, &stdout, &stderr); !slices.Contains(want, code) {
 		t.Fatalf("%s: exit status %d, want %d\n%s%s", strings.Join(args, " "), code, want, &stdout, &stderr)
 	}
-	v, err := verdict.Read(filepath.Join(out, "verdict.json"))
+	return filepath.Join(out, "verdict.json")
+}
+
+// replayed is the verdict of one policy.
+func replayed(t *testing.T, policy string, want int) *verdict.Verdict {
+	t.Helper()
+	t.Chdir("..")
+	v, err := verdict.Read(judgedBy(t, policy, want))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// The tables in the documents of the kernels are those of the recorded evidence; with
+// -update they are written.
+func TestKernelTables(t *testing.T) {
+	t.Chdir("..")
+	for _, pattern := range []string{"kernels/README.md", "kernels/*/README.md", "kernels/*/*/README.md", "gate/internal/study/ladder/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, name := range files { // so that go test keeps a result of these files, which only the command reads
+			if _, err := os.Stat(name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	args := []string{"run", "./gate/internal/study/ladder", "-check"}
+	if *update {
+		args = args[:2]
+	}
+	for _, policy := range []string{"policies.yaml", "kernels/attention/policies.yaml", "kernels/attention/long.yaml", "kernels/fixtures/policies.yaml"} {
+		args = append(args, judgedBy(t, policy, exit.Pass, exit.Fail, exit.Inconclusive))
+	}
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+		t.Errorf("run go test ./gate -run TestKernelTables -update: %v\n%s", err, out)
+	}
 }
 
 // red are the rules and metrics that a kernel fails.

@@ -1,49 +1,64 @@
-// Command ladder writes the table of the attention kernels between the markers of
-// kernels/README.md.
+// Command ladder writes the tables of the documents of the kernels, between markers,
+// from what gate judged: the ladder in kernels/README.md, what was measured of a rung
+// in the README of each, and the figures of the fixtures.
 //
-//	gate check --no-gpu --base none --out OUT
-//	gate check --no-gpu --base none --policy kernels/attention/policies.yaml --out CRITERIA
-//	go run ./gate/internal/study/ladder OUT/verdict.json CRITERIA/verdict.json kernels/README.md
+//	go run ./gate/internal/study/ladder [-check] VERDICT...
 //
-// The table is a function of the verdicts, as every report is. A figure comes from
+// It runs in the root of the repository. With -check it writes nothing and names the
+// documents that are not what it would write. One command judges recorded evidence by
+// all policies that it needs, and runs it on their verdicts:
+//
+//	CUDA_HOME="$(cat bin/cuda-home)" go test ./gate -run TestKernelTables -update
+//
+// The tables are a function of the verdicts, as every report is. A figure comes from
 // the first verdict that knows it: each policy asks for metrics of its own.
 package main
 
 import (
-	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
-const (
-	begin = "<!-- ladder: written by gate/internal/study/ladder -->\n"
-	end   = "<!-- end of ladder -->\n"
+var (
+	errUsage = errors.New("needs one verdict.json or more")
+	errStale = errors.New("not what the verdicts say")
 )
-
-var errUsage = errors.New("needs one verdict.json or more, and a file with the markers")
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
-// run returns the exit status: 0, 2 for misuse, 3 where a file cannot be used.
+// run returns the exit status: 0, 1 where -check finds a difference, 2 for misuse, 3
+// where a file cannot be used.
 func run(args []string, stderr io.Writer) int {
-	if len(args) < 2 {
-		fmt.Fprintln(stderr, "ladder:", errUsage)
+	flags := flag.NewFlagSet("ladder", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	check := flags.Bool("check", false, "name the documents that differ, and write nothing")
+	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	last := len(args) - 1
-	if err := write(args[:last], args[last]); err != nil {
-		fmt.Fprintln(stderr, "ladder:", err)
-		return 3
+	err := errUsage
+	if flags.NArg() > 0 {
+		err = write(flags.Args(), *check)
 	}
-	return 0
+	if err != nil {
+		fmt.Fprintln(stderr, "ladder:", err)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errStale):
+		return 1
+	case errors.Is(err, errUsage):
+		return 2
+	}
+	return 3
 }
 
-func write(from []string, to string) error {
+func write(from []string, check bool) error {
 	var verdicts []*verdict.Verdict
 	for _, name := range from {
 		v, err := verdict.Read(name)
@@ -52,23 +67,21 @@ func write(from []string, to string) error {
 		}
 		verdicts = append(verdicts, v)
 	}
-	text, err := os.ReadFile(to)
+	shapes, err := shapesOf(".")
 	if err != nil {
 		return err
 	}
-	next, err := between(text, table(verdicts...))
+	parts, err := gather(verdicts).parts(shapes)
 	if err != nil {
-		return fmt.Errorf("%s: %w", to, err)
+		return err
 	}
-	return disk.WriteFile(to, next)
-}
-
-// between puts a text in the place of what stands between the markers.
-func between(text, middle []byte) ([]byte, error) {
-	head, rest, ok := bytes.Cut(text, []byte(begin))
-	_, tail, closed := bytes.Cut(rest, []byte(end))
-	if !ok || !closed {
-		return nil, fmt.Errorf("the markers %q and %q are missing", begin, end)
+	var stale []error
+	for _, p := range parts {
+		if err := p.write(check); errors.Is(err, errStale) {
+			stale = append(stale, err)
+		} else if err != nil {
+			return err
+		}
 	}
-	return bytes.Join([][]byte{head, []byte(begin), middle, []byte(end), tail}, nil), nil
+	return errors.Join(stale...)
 }

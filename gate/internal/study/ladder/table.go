@@ -7,18 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/verdict"
 )
 
 // reported is what public status reports say of kernels of the same design, on an
-// L4, in µs. r06 is without its softmax there.
+// L4, in µs.
 var reported = map[string]string{
 	"r01": "2870", "r02": "1324", "r03": "1028", "r04a": "1844", "r04b": "1776", "r05": "1169",
-	"r06": "198", "r07": "986", "r08": "221", "r09": "131", "r10": "98",
+	"r06": "198 without softmax", "r07": "986", "r08": "221", "r09": "131", "r10": "98",
 }
-
-const shown = "mission" // the case of the table
 
 // A column is one figure of a kernel.
 type column struct {
@@ -26,68 +23,148 @@ type column struct {
 	scale                float64
 }
 
-var columns = []column{
-	{"warm µs", "latency.typical", "%.2f", 1e-3},
-	{"cold µs", "latency.cold_typical", "%.2f", 1e-3},
-	{"registers", "ptxas.registers", "%.0f", 1},
-	{"spills B", "ptxas.spill_bytes", "%.0f", 1},
-	{"stack B", "ptxas.stack_bytes", "%.0f", 1},
-	{"static shared B", "ptxas.shared_bytes", "%.0f", 1},
-	{"occupancy %", "ncu.achieved_occupancy", "%.1f", 1},
-	{"bank conflicts", "ncu.shared_bank_conflicts", "%.0f", 1},
-	{"tensor %", "ncu.tensor_pipe_utilization", "%.1f", 1},
-	{"memory errors", "sanitizer.memcheck", "%.0f", 1},
-	{"races", "sanitizer.racecheck", "%.0f", 1},
+var (
+	wrong   = column{"wrong classes", "check.failed_classes", "%.0f", 1}
+	spills  = column{"spills B", "ptxas.spill_bytes", "%.0f", 1}
+	onWarm  = column{"warm µs", warm, "%.2f", 1e-3}
+	banks   = column{"bank conflicts", "ncu.shared_bank_conflicts", "%.0f", 1}
+	memory  = column{"memory errors", "sanitizer.memcheck", "%.0f", 1}
+	races   = column{"races", "sanitizer.racecheck", "%.0f", 1}
+	columns = []column{
+		onWarm,
+		{"cold µs", cold, "%.2f", 1e-3},
+		{"registers", "ptxas.registers", "%.0f", 1},
+		spills,
+		{"stack B", "ptxas.stack_bytes", "%.0f", 1},
+		{"static shared B", "ptxas.shared_bytes", "%.0f", 1},
+		{"occupancy %", "ncu.achieved_occupancy", "%.1f", 1},
+		banks,
+		{"tensor %", "ncu.tensor_pipe_utilization", "%.1f", 1},
+		wrong, memory, races,
+	}
+	planted = []column{wrong, memory, races, spills, banks, {"active SMs", "ncu.active_sms", "%.1f", 1}, onWarm}
+)
+
+func (c column) of(k verdict.KernelVerdict) string { return c.on(k, mission) }
+
+// on is the figure of a kernel on a case, and a dash where none is recorded.
+func (c column) on(k verdict.KernelVerdict, name string) string {
+	if v, ok := known(k, name, c.metric); ok {
+		return fmt.Sprintf(c.format, v.Number*c.scale)
+	}
+	return "–"
 }
 
-// table is one line for each rung of the first verdict, in the order of their names.
-func table(verdicts ...*verdict.Verdict) []byte {
-	var out bytes.Buffer
+// ladder is one line for each rung.
+func (s scene) ladder() []byte {
 	header := []string{"kernel", "L4 µs, reported"}
 	for _, c := range columns {
 		header = append(header, c.name)
 	}
-	header = append(header, "of the fastest SDPA")
-	line(&out, header)
-	line(&out, strings.Split(strings.Repeat("---,", len(header)-1)+"---", ","))
-	kernels := slices.SortedFunc(slices.Values(verdicts[0].Kernels), func(a, b verdict.KernelVerdict) int { return strings.Compare(a.Name, b.Name) })
-	for _, k := range kernels {
+	var out bytes.Buffer
+	heading(&out, append(header, "of the fastest SDPA"))
+	for _, k := range s.rungs() {
 		rung := path.Base(k.Name)
-		if path.Dir(k.Name) != "attention" || !strings.HasPrefix(rung, "r") {
-			continue
-		}
-		number, _, _ := strings.Cut(rung, "_")
-		cells := []string{fmt.Sprintf("[%s](attention/%s)", rung, rung), orNone(reported[number])}
+		cells := []string{fmt.Sprintf("[%s](attention/%s)", rung, rung), orNone(reported[short(k.Name)])}
 		for _, c := range columns {
-			cells = append(cells, c.of(figures(k.Name, verdicts)))
+			cells = append(cells, c.of(k))
 		}
-		line(&out, append(cells, ofFastest(k.Findings)))
+		share := "–"
+		if f := fastest(k, mission, warm); f != nil {
+			share = fmt.Sprintf("%.3f", 1+f.Interval.Estimate)
+		}
+		line(&out, append(cells, share))
 	}
 	return out.Bytes()
 }
 
-// figures are those of a kernel in all verdicts, and what its rules were judged by:
-// what compute-sanitizer found stands there alone.
-func figures(kernel string, verdicts []*verdict.Verdict) []verdict.CaseFigures {
-	var all []verdict.CaseFigures
-	for _, v := range verdicts {
-		for _, k := range v.Kernels {
-			if k.Name == kernel {
-				all = append(append(all, k.Figures...), judgedBy(k.Findings)...)
+// fixtures is one line for each planted defect.
+func (s scene) fixtures() []byte {
+	header := []string{"fixture", "fails"}
+	for _, c := range planted {
+		header = append(header, c.name)
+	}
+	var out bytes.Buffer
+	heading(&out, append(header, "of r11, same run"))
+	for _, k := range s.those(func(name string) bool { return path.Dir(name) == "fixtures" }) {
+		cells := []string{"`" + path.Base(k.Name) + "`", strings.Join(fails(k), ", ")}
+		for _, c := range planted {
+			cells = append(cells, c.of(k))
+		}
+		beside := "–"
+		for _, f := range k.Findings {
+			if short(f.RelativeTo) == "r11" && f.Interval != nil {
+				beside = ratio(f)
 			}
 		}
+		line(&out, append(cells, beside))
 	}
-	return all
+	return out.Bytes()
 }
 
-func judgedBy(findings []verdict.Finding) []verdict.CaseFigures {
-	var all []verdict.CaseFigures
-	for _, f := range findings {
-		if f.Head != nil && f.RelativeTo == "" {
-			all = append(all, verdict.CaseFigures{Case: f.Case, Metrics: evidence.Metrics{f.Metric: *f.Head}})
+// fails are the rules that a kernel breaks.
+func fails(k verdict.KernelVerdict) []string {
+	var rules []string
+	for _, f := range k.Findings {
+		if f.Status == verdict.Fail && !slices.Contains(rules, f.Rule) {
+			rules = append(rules, f.Rule)
 		}
 	}
-	return all
+	return rules
+}
+
+// libraries are the times of each library, and of the rungs that were timed beside it.
+func (s scene) libraries() []byte {
+	rungs := slices.DeleteFunc(s.rungs(), func(k verdict.KernelVerdict) bool { return len(besides(k, mission, warm)) == 0 })
+	if len(rungs) == 0 {
+		return []byte("No rung was timed beside a library.\n")
+	}
+	header := []string{"library", "warm µs", "cold µs"}
+	for _, k := range rungs {
+		header = append(header, short(k.Name)+" of it, warm", "cold")
+	}
+	var out bytes.Buffer
+	heading(&out, header)
+	for _, f := range besides(rungs[0], mission, warm) {
+		cells := []string{path.Base(f.RelativeTo), micros(f), micros(beside(rungs[0], mission, f.RelativeTo, cold))}
+		for _, k := range rungs {
+			cells = append(cells, ratio(beside(k, mission, f.RelativeTo, warm)), ratio(beside(k, mission, f.RelativeTo, cold)))
+		}
+		line(&out, cells)
+	}
+	return out.Bytes()
+}
+
+// beside is the time of a kernel beside one library, without an interval where there
+// is none.
+func beside(k verdict.KernelVerdict, name, other, metric string) verdict.Finding {
+	for _, f := range besides(k, name, metric) {
+		if f.RelativeTo == other {
+			return f
+		}
+	}
+	return verdict.Finding{}
+}
+
+// micros is the time of what a kernel was timed beside.
+func micros(f verdict.Finding) string {
+	if f.Base == nil || !f.Base.Known() {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", f.Base.Number/1e3)
+}
+
+// ratio is the share of a time that a kernel takes, with its 95 % interval.
+func ratio(f verdict.Finding) string {
+	if f.Interval == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f (%.3f–%.3f)", 1+f.Interval.Estimate, 1+f.Interval.Low, 1+f.Interval.High)
+}
+
+func heading(out *bytes.Buffer, cells []string) {
+	line(out, cells)
+	line(out, slices.Repeat([]string{"---"}, len(cells)))
 }
 
 func line(out *bytes.Buffer, cells []string) {
@@ -99,29 +176,4 @@ func orNone(s string) string {
 		return "–"
 	}
 	return s
-}
-
-// of is the figure of the case that is shown, or of the static tier.
-func (c column) of(figures []verdict.CaseFigures) string {
-	for _, f := range figures {
-		if value := f.Metrics.Get(c.metric); value.Known() && (f.Case == "" || f.Case == shown) {
-			return fmt.Sprintf(c.format, value.Number*c.scale)
-		}
-	}
-	return "–"
-}
-
-// ofFastest is the largest share of the time of any library that a kernel was
-// timed beside: that of the fastest one.
-func ofFastest(findings []verdict.Finding) string {
-	most := 0.0
-	for _, f := range findings {
-		if f.Case == shown && f.Metric == "latency.typical" && strings.HasPrefix(path.Base(f.RelativeTo), "sdpa_") && f.Interval != nil {
-			most = max(most, 1+f.Interval.Estimate)
-		}
-	}
-	if most == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.3f", most)
 }
