@@ -29,7 +29,7 @@ func of(kernel, kase string) unit {
 
 // fake is a collector whose harness is a shell script. The script's "device"
 // mode says that the device is well unless the script says otherwise.
-func fake(t *testing.T, script string) (*Bench, *[]*evidence.Record) {
+func fake(t testing.TB, script string) (*Bench, *[]*evidence.Record) {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "harness")

@@ -52,14 +52,16 @@ type solo struct {
 	as     evidence.Open
 	asked  []unit
 	series map[string]*timing
-	done   map[string]int // processes
+	done   map[string]int              // processes
+	kept   map[string]*evidence.Record // of those that have enough
 }
 
 // timeAlone measures units that are compared with nothing: every process is a fresh
 // process that all units share, or as many of them as one takes. What an earlier run
-// measured of them counts. It returns one record a unit, in their order.
+// measured of them counts. It returns one record a unit, in their order, and nil for
+// those that an error left without enough processes.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.CacheState) ([]*evidence.Record, error) {
-	o := &solo{c: c, as: c.alone(states), asked: asked, series: map[string]*timing{}, done: map[string]int{}}
+	o := &solo{c: c, as: c.alone(states), asked: asked, series: map[string]*timing{}, done: map[string]int{}, kept: map[string]*evidence.Record{}}
 	for _, u := range asked {
 		o.series[u.run()] = &timing{}
 		if r, raw := c.unfinished(evidence.Key{Tier: evidence.Latency, At: u.address}, o.as, ""); r != nil {
@@ -67,18 +69,15 @@ func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.C
 			o.series[u.run()].raw.Write(raw["harness.jsonl"])
 		}
 	}
-	if err := o.run(ctx, states); err != nil {
-		return nil, err
-	}
+	err := o.run(ctx, states)
 	var records []*evidence.Record
 	for _, u := range asked {
-		r, err := c.timeRecord(u, o.series[u.run()])
-		records = append(records, r)
-		if err != nil {
-			return records, err
+		if o.kept[u.run()] == nil && err == nil {
+			err = o.keep(u)
 		}
+		records = append(records, o.kept[u.run()])
 	}
-	return records, nil
+	return records, err
 }
 
 // run runs processes until every unit has enough of them.
@@ -101,13 +100,49 @@ func (o *solo) run(ctx context.Context, states []evidence.CacheState) (err error
 		}
 		for _, u := range units {
 			o.done[u.run()]++
-			o.as.Processes = o.done[u.run()]
-			if err := o.c.saveTimes(u, o.series[u.run()], o.as); err != nil {
+			if err := o.save(u); err != nil {
 				return err
 			}
 		}
+		if err := o.finish(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// finish keeps the records of units that have enough processes.
+func (o *solo) finish() error {
+	for _, u := range o.asked {
+		if o.kept[u.run()] != nil || o.done[u.run()] < singleProcesses {
+			continue
+		}
+		if err := o.keep(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save keeps what the processes so far say of a unit that needs more of them.
+func (o *solo) save(u unit) error {
+	t := o.series[u.run()]
+	if t.failure != nil || len(t.samples) == 0 || o.done[u.run()] == singleProcesses {
+		return nil
+	}
+	r, err := o.c.timesOf(u, t)
+	if err != nil {
+		return err
+	}
+	as := o.as
+	as.Processes = o.done[u.run()]
+	return o.c.save(r, as, map[string][]byte{"harness.jsonl": t.raw.Bytes()})
+}
+
+// keep keeps the record of a unit.
+func (o *solo) keep(u unit) (err error) {
+	o.kept[u.run()], err = o.c.timeRecord(u, o.series[u.run()])
+	return err
 }
 
 // draw is the next process of every unit that needs one more after those that are
@@ -129,18 +164,6 @@ func passed(units []unit, done map[string]int) float64 {
 		sum += min(done[u.run()], singleProcesses)
 	}
 	return float64(sum) / float64(len(units)*singleProcesses)
-}
-
-// saveTimes keeps what the processes so far say of a unit.
-func (c *Bench) saveTimes(u unit, t *timing, as evidence.Open) error {
-	if t.failure != nil || len(t.samples) == 0 {
-		return nil
-	}
-	r, err := c.timesOf(u, t)
-	if err != nil {
-		return err
-	}
-	return c.save(r, as, map[string][]byte{"harness.jsonl": t.raw.Bytes()})
 }
 
 func (c *Bench) timeRecord(u unit, t *timing) (*evidence.Record, error) {

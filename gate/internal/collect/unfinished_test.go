@@ -108,6 +108,53 @@ func TestCutTimesAreContinued(t *testing.T) {
 	}
 }
 
+// A unit that has all of its processes is a record at once: it is not saved in between,
+// and what breaks off after it takes nothing away.
+func TestTimesAreKeptWhenTheyAreWhole(t *testing.T) {
+	c := newCutter(t, "")
+	c.most = 1 // one unit a process
+	tasks := []plan.Task{measured("op/k", "small"), measured("op/two", "large")}
+	got, err := c.fill(2*singleProcesses, tasks...)
+	if !errors.Is(err, context.Canceled) || len(*c.kept) != 1 || c.unfinished() != 1 {
+		t.Fatalf("%v, %d kept, %d lie there", err, len(*c.kept), c.unfinished())
+	}
+	whole := slices.IndexFunc(got, func(e evidence.Entry) bool { return e.Measured() })
+	if whole < 0 || got[whole].Record != (*c.kept)[0] || got[1-whole].Record != nil {
+		t.Errorf("%+v", got)
+	}
+	if got, err = c.fill(0, tasks[1-whole]); err != nil || !got[0].Measured() || c.unfinished() != 0 {
+		t.Errorf("%v, %+v, %d lie there", err, got, c.unfinished())
+	}
+	if n := len(processesOf(t, c.Bench)); n > 2*singleProcesses+1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// BenchmarkTimesAlone times a hundred units with a place for what is not finished, and
+// without one.
+func BenchmarkTimesAlone(b *testing.B) {
+	for _, saves := range []bool{true, false} {
+		b.Run(fmt.Sprintf("saves=%v", saves), func(b *testing.B) {
+			for b.Loop() {
+				c, _ := fake(b, timesOf(""))
+				if saves {
+					c.open = store.OpenUnfinished(b.TempDir(), store.Audit{Now: c.now})
+				}
+				var units []unit
+				for i := range 100 {
+					u := of(fmt.Sprintf("op/k%d", i), "small")
+					u.address = measured("op/k", "small").At
+					u.address.Code = strings.Repeat(fmt.Sprintf("%04x", i), 16) // the first of it names the folder
+					units = append(units, u)
+				}
+				if _, err := c.timeAlone(context.Background(), units, []evidence.CacheState{evidence.Warm}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // An experiment goes on with the first round that is not whole, wherever it was
 // cut, and its record holds all orders that were drawn.
 func TestCutExperimentIsContinued(t *testing.T) {

@@ -24,7 +24,20 @@ func IsUnnamed(name string) bool { return strings.HasPrefix(name, unnamed) }
 
 // WriteFile replaces a file as a whole or not at all; when it returns without
 // an error, a power cut does not undo it.
-func WriteFile(path string, data []byte) (err error) {
+func WriteFile(path string, data []byte) error {
+	if err := replace(path, data, (*os.File).Sync); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// ReplaceFile is WriteFile for what is written often and read with care: a kill does
+// not tear it, and a power cut soon after may.
+func ReplaceFile(path string, data []byte) error {
+	return replace(path, data, func(*os.File) error { return nil })
+}
+
+func replace(path string, data []byte, sync func(*os.File) error) error {
 	sweep(filepath.Dir(path), unnamed)
 	f, err := os.CreateTemp(filepath.Dir(path), unnamed+Owner()+"-*")
 	if err != nil {
@@ -33,7 +46,8 @@ func WriteFile(path string, data []byte) (err error) {
 	for _, step := range []func() error{
 		func() error { _, err := f.Write(data); return err },
 		func() error { return f.Chmod(0o644) },
-		f.Sync, f.Close,
+		func() error { return sync(f) },
+		f.Close,
 		func() error { return os.Rename(f.Name(), path) },
 	} {
 		if err := step(); err != nil {
@@ -42,7 +56,7 @@ func WriteFile(path string, data []byte) (err error) {
 			return fmt.Errorf("writing %s: %w", path, err)
 		}
 	}
-	return syncFolder(filepath.Dir(path))
+	return nil
 }
 
 func syncFolder(dir string) error {

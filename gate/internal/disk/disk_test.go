@@ -43,9 +43,10 @@ func TestWriteFileIsWhole(t *testing.T) {
 	var writers, readers sync.WaitGroup
 	stop := make(chan struct{})
 	for i := range 4 {
+		write := []func(string, []byte) error{WriteFile, ReplaceFile}[i%2]
 		writers.Go(func() {
 			for range 20 {
-				if err := WriteFile(path, bytes.Repeat([]byte{byte('a' + i)}, 100_000)); err != nil {
+				if err := write(path, bytes.Repeat([]byte{byte('a' + i)}, 100_000)); err != nil {
 					t.Error(err)
 				}
 			}

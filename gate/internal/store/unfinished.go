@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernelgate/gate/gate/internal/disk"
 	"github.com/kernelgate/gate/gate/internal/evidence"
 )
 
@@ -46,7 +47,9 @@ func (u *Unfinished) save(r *evidence.Record, packed map[string][]byte) error {
 		return err
 	}
 	return u.store.locked(filepath.Dir(rel), func(dir string) error {
-		if err := writeRecord(filepath.Join(u.store.dir, rel), data, packed); err != nil {
+		// Every kernel is saved after every process, and what a power cut takes away is
+		// measured again: nobody waits for the disk.
+		if err := writeRecord(filepath.Join(u.store.dir, rel), data, packed, disk.ReplaceFile); err != nil {
 			return err
 		}
 		return removeLoose(dir)

@@ -139,18 +139,18 @@ func (s *Store) write(k evidence.Key, choose func(old *evidence.Record) (*eviden
 		if err := s.readable(data, k, packed); err != nil {
 			return fmt.Errorf("the record would not be read back: %w", err)
 		}
-		return writeRecord(path, data, packed)
+		return writeRecord(path, data, packed, disk.WriteFile)
 	})
 }
 
 // writeRecord writes a record after the raw inputs that it names.
-func writeRecord(path string, data []byte, packed map[string][]byte) error {
+func writeRecord(path string, data []byte, packed map[string][]byte, write func(path string, data []byte) error) error {
 	for _, name := range slices.Sorted(maps.Keys(packed)) {
-		if err := writeNew(filepath.Join(filepath.Dir(path), name), packed[name]); err != nil {
+		if err := writeNew(filepath.Join(filepath.Dir(path), name), packed[name], write); err != nil {
 			return err
 		}
 	}
-	return disk.WriteFile(path, data)
+	return write(path, data)
 }
 
 // readable goes the way of a reader before there is a file.
@@ -166,11 +166,11 @@ func (s *Store) readable(data []byte, k evidence.Key, packed map[string][]byte) 
 }
 
 // writeNew leaves a file alone that has the content already.
-func writeNew(path string, data []byte) error {
+func writeNew(path string, data []byte, write func(path string, data []byte) error) error {
 	if there, err := disk.ReadFile(path, int64(len(data))); err == nil && bytes.Equal(there, data) {
 		return nil
 	}
-	return disk.WriteFile(path, data)
+	return write(path, data)
 }
 
 // locked runs do while no other process writes into a folder of records, which
