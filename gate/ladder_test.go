@@ -65,7 +65,7 @@ func TestKernelTables(t *testing.T) {
 	if *update {
 		args = args[:2]
 	}
-	for _, policy := range []string{"policies.yaml", "kernels/attention/policies.yaml", "kernels/attention/long.yaml", "kernels/fixtures/policies.yaml"} {
+	for _, policy := range []string{"policies.yaml", "kernels/attention/policies.yaml", "kernels/attention/long.yaml", "kernels/fixtures/policies.yaml", "kernels/floor/policies.yaml"} {
 		args = append(args, judgedBy(t, policy, exit.Pass, exit.Fail, exit.Inconclusive))
 	}
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {

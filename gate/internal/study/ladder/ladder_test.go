@@ -77,6 +77,14 @@ func TestFixtures(t *testing.T) {
 	hold(t, gather([]*verdict.Verdict{v}).fixtures(), "| `x9` | slow | – | – | – | 0 | – | – | 6.46 | 1.042 (1.032–1.052) |")
 }
 
+// What a launch takes is on the only case of its kernel; a distance needs both times.
+func TestFloor(t *testing.T) {
+	v := judged()
+	v.Kernels = append(v.Kernels, verdict.KernelVerdict{Name: "floor/one_block", Figures: []verdict.CaseFigures{{Case: "one",
+		Metrics: evidence.Metrics{warm: evidence.Of(700, "ns"), cold: evidence.Of(900, "ns")}}}}, verdict.KernelVerdict{Name: "floor/none"})
+	hold(t, gather([]*verdict.Verdict{v}).floor(), "| `one_block` | 0.70 | 0.90 | 3.00 | – |", "| `none` | – | – | – | – |")
+}
+
 // The share of the fastest library is unknown while one of them was not timed.
 func TestMeasured(t *testing.T) {
 	s := gather([]*verdict.Verdict{judged()})

@@ -1,6 +1,6 @@
 // Command ladder writes the tables of the documents of the kernels, between markers,
 // from what gate judged: the ladder in kernels/README.md, what was measured of a rung
-// in the README of each, and the figures of the fixtures.
+// in the README of each, the figures of the fixtures, and what a launch takes by itself.
 //
 //	go run ./gate/internal/study/ladder [-check] VERDICT...
 //

@@ -30,6 +30,7 @@ func (s scene) parts(shapes []shape) ([]part, error) {
 		{"kernels/README.md", "long", long},
 		{"kernels/attention/r14_fa3_ws/README.md", "long", long},
 		{"kernels/fixtures/README.md", "fixtures", s.fixtures()},
+		{"kernels/floor/README.md", "floor", s.floor()},
 	}
 	var before *verdict.KernelVerdict
 	for _, k := range s.rungs() {
