@@ -95,6 +95,7 @@ func carryOut(ctx context.Context, o Options) (*run, *verdict.Verdict, error) {
 		return nil, nil, err
 	}
 	r.spans = []collect.Span{{What: "building, reading what is recorded", Seconds: time.Since(r.start).Seconds()}}
+	r.forget()
 	broke := r.measure(ctx)
 	r.timeline()
 	if status, _ := exit.Of(broke); broke != nil && (ctx.Err() != nil || status == exit.Usage) {
@@ -366,7 +367,7 @@ func (r *run) because(why string, err error) error {
 func (o Options) Bench(p *project.Project, s *store.Shelf) collect.Options {
 	return collect.Options{GPU: o.GPU, Wait: o.Wait, Idle: o.Idle, Cache: o.Cache, Env: o.Env, Tools: p.Tools, Harness: p.Harness, Made: p.Made, Complete: p.Complete,
 		Commit: p.Head.Commit, Metrics: p.Policy.ProfileMetrics(), Force: o.Force, Keep: s.Keep, Inputs: s.Inputs,
-		Open: store.OpenUnfinished(filepath.Join(o.Cache, "unfinished"), Audit(p, nil, o.Now)), Progress: o.saying(), Now: o.Now,
+		Open: o.unfinished(p), Progress: o.saying(), Now: o.Now,
 		Budget: compare.Budget{WallSeconds: p.Policy.Budget.Seconds(), GPUSeconds: p.Policy.GPUBudget.Seconds()}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,6 +49,23 @@ func (r *run) record(ctx context.Context, v *verdict.Verdict) error {
 		r.notes = append(r.notes, fmt.Sprintf("gate baseline prune would remove %s", Pruned(old)))
 	}
 	return nil
+}
+
+// unfinished is where records lie while they are measured.
+func (o Options) unfinished(p *project.Project) *store.Unfinished {
+	return store.OpenUnfinished(filepath.Join(o.Cache, "unfinished"), Audit(p, nil, o.Now))
+}
+
+// forget removes what killed runs left of times that they had stored.
+func (r *run) forget() {
+	left := r.unfinished(r.project)
+	for _, n := range r.asked.Needs(r.ledger) {
+		if e := r.ledger.Find(n); n.Tier == evidence.Latency && e.Measured() {
+			if err := left.Forget(e.Record); err != nil {
+				r.notes = append(r.notes, "what a run before this one left could not be removed: "+err.Error())
+			}
+		}
+	}
 }
 
 // recorded says what came into the store.

@@ -93,6 +93,21 @@ func (u *Unfinished) Remove(k evidence.Key) error {
 	return nil
 }
 
+// Forget removes what lies under the key of a record that is stored: who made that of
+// it was killed before he had removed it. What goes on with the record, or was begun
+// later because times were asked for anew, stays.
+func (u *Unfinished) Forget(stored *evidence.Record) error {
+	left, err := u.store.Get(stored.Key())
+	if err != nil {
+		return nil // there is none, or none that anybody goes on with
+	}
+	digest, err := evidence.Digest(stored)
+	if err != nil || left.Continues == digest || dateOf(left).After(dateOf(stored)) {
+		return err
+	}
+	return u.Remove(stored.Key())
+}
+
 // Sweep removes what nobody went on with for long.
 func (u *Unfinished) Sweep(now time.Time) error {
 	leaves, err := u.store.leaves()

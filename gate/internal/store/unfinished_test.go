@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,5 +92,38 @@ func TestUnfinished(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a killed run left of a record that it had stored goes. What goes on with the
+// record, or is newer, stays.
+func TestForget(t *testing.T) {
+	stored := rounds(2, 2)
+	digest, err := evidence.Digest(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name      string
+		day       int
+		continues string
+		stays     bool
+	}{
+		{"of the record itself", 2, "", false},
+		{"older", 1, "", false},
+		{"of one that was replaced", 2, strings.Repeat("0", 64), false},
+		{"newer", 3, "", true},
+		{"that goes on", 1, digest, true},
+	} {
+		dir := t.TempDir()
+		u := OpenUnfinished(dir, Audit{})
+		left := rounds(1, c.day)
+		left.Open, left.Continues = &evidence.Open{Plan: "plan"}, c.continues
+		if err := errors.Join(u.Forget(stored), u.Save(left, nil), u.Forget(stored)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if r, _, err := u.Find(stored.Key()); err != nil || (r != nil) != c.stays {
+			t.Errorf("%s: %+v, %v", c.name, r, err)
+		}
 	}
 }
