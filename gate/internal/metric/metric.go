@@ -74,7 +74,7 @@ var own = slices.Concat([]Metric{
 	{Name: "ptxas.spill_store_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Bytes of spill stores in the code of the entry."},
 	{Name: "ptxas.spill_load_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Bytes of spill loads in the code of the entry."},
 	{Name: "ptxas.stack_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Stack frame of a thread; an array with a run-time index lies there without being a spill."},
-	{Name: "ptxas.shared_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Static shared memory of a block."},
+	{Name: "ptxas.shared_bytes", Unit: "byte", Tier: evidence.Static, Doc: "Static shared memory of a block; ncu.shared_bytes is all of it."},
 	{Name: "ptxas.barriers", Unit: "", Tier: evidence.Static, Doc: "Named barriers of a block."},
 	{Name: "check.relative_error", Unit: "", Tier: evidence.Correctness, Doc: "The relative error ‖out−ref‖/‖ref‖ against the float64 reference, the worst input class."},
 	{Name: "check.max_abs_error", Unit: "", Tier: evidence.Correctness, Doc: "Largest absolute error, the worst input class."},

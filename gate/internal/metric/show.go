@@ -10,7 +10,7 @@ func Show(x float64, unit string) string {
 	switch unit {
 	case "ns":
 		return showTime(x)
-	case "byte":
+	case "byte", "byte/block":
 		return showNumber(x) + " B"
 	case "%":
 		return strconv.FormatFloat(x, 'f', 1, 64) + " %"

@@ -34,7 +34,7 @@ func (s scene) measured(k verdict.KernelVerdict, before *verdict.KernelVerdict) 
 		name    string
 		metrics []string
 	}{
-		{"spills, stack, static shared memory", []string{"ptxas.spill_bytes", "ptxas.stack_bytes", "ptxas.shared_bytes"}},
+		{"spills, stack, shared memory", []string{"ptxas.spill_bytes", "ptxas.stack_bytes", "ncu.shared_bytes"}},
 		{"achieved occupancy, tensor pipe active", []string{"ncu.achieved_occupancy", "ncu.tensor_pipe_utilization"}},
 		{"shared-memory bank conflicts", []string{"ncu.shared_bank_conflicts"}},
 		{"local-memory instructions", []string{"ncu.local_instructions"}},

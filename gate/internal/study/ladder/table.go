@@ -36,7 +36,7 @@ var (
 		{"registers", "ptxas.registers", "%.0f", 1},
 		spills,
 		{"stack B", "ptxas.stack_bytes", "%.0f", 1},
-		{"static shared B", "ptxas.shared_bytes", "%.0f", 1},
+		{"shared B", "ncu.shared_bytes", "%.0f", 1},
 		{"occupancy %", "ncu.achieved_occupancy", "%.1f", 1},
 		banks,
 		{"tensor %", "ncu.tensor_pipe_utilization", "%.1f", 1},
