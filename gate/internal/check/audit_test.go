@@ -270,7 +270,17 @@ var (
 		{"a process without its end", "whole processes", latency, func(_ *evidence.Record, raw map[string]string) {
 			swap(raw, "harness.jsonl", `(?m)^\{"end":[^\n]*\n`, "")
 		}},
+		{"a time that is called impossible", "what it says of times that it cannot have", latency, func(r *evidence.Record, _ map[string]string) {
+			r.Absent = map[evidence.CacheState]string{evidence.Cold: "it is too large"}
+		}},
+		{"no time, and no reason for that", "samples", latency, func(r *evidence.Record, raw map[string]string) {
+			raw["harness.jsonl"] = regexp.MustCompile(`(?m)^\{"(begin|time)":[^\n]*\n`).ReplaceAllString(raw["harness.jsonl"], "")
+			r.Samples, r.Metrics = nil, nil
+		}},
 		// of an experiment
+		{"a head that is called impossible to time", "what it says of times that it cannot have", pair, func(r *evidence.Record, _ map[string]string) {
+			r.Absent = map[evidence.CacheState]string{evidence.Warm: "it is too large"}
+		}},
 		{"a head half as slow", "sample 0 of the head", pair, func(r *evidence.Record, _ map[string]string) {
 			for i := range r.Experiment.Rounds {
 				times(0.5, r.Experiment.Rounds[i].Head)

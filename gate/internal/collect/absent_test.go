@@ -12,7 +12,7 @@ import (
 )
 
 // A unit that is too large for one state of the caches is timed in the other one, and
-// said to be so once; one without any time is out, and one that is lost is as before.
+// said to be so once, whether there is another one or not. One that is lost is out.
 func TestStatesThatAreAbsent(t *testing.T) {
 	cold := timeMsg{Kernel: "op/k", Case: "small", Regime: "cold"}
 	large := absentMsg{Kernel: "op/k", Case: "small", Regime: "warm", Reason: "it is too large"}
@@ -25,7 +25,7 @@ func TestStatesThatAreAbsent(t *testing.T) {
 		notes  int
 	}{
 		{"one of two", stream{times: []timeMsg{cold}, absent: []absentMsg{large}}, both, "", 1},
-		{"the only one", stream{times: []timeMsg{cold}, absent: []absentMsg{large}}, both[:1], "it has no warm time: it is too large", 1},
+		{"the only one", stream{times: []timeMsg{cold}, absent: []absentMsg{large}}, both[:1], "", 1},
 		{"of another case", stream{times: []timeMsg{cold}, absent: []absentMsg{{Kernel: "op/k", Case: "large", Regime: "warm", Reason: "it is too large"}}}, both, "the harness sent no warm time of it", 0},
 		{"lost", stream{times: []timeMsg{cold}}, both, "the harness sent no warm time of it", 0},
 		{"whatever there is", stream{times: []timeMsg{cold}, absent: []absentMsg{large}}, nil, "", 0},
@@ -69,18 +69,21 @@ func TestAbsentStateIsNotATest(t *testing.T) {
 }
 
 // TestTheRecordOfAStateThatIsAbsent: a unit that is too large to be warm has cold times, and a
-// note says why it has no others. Without any time, or without the reason, it is out.
+// note says why it has no others. The record says so, too, and is kept even
+// without any time. Without the reason the unit is out.
 func TestTheRecordOfAStateThatIsAbsent(t *testing.T) {
 	cold := func(line string) string { return strings.Replace(line, "warm", "cold", 1) }
 	const warmAbsent = `{"absent":{"kernel":"op/k","case":"small","regime":"warm","reason":"it is too large"}}`
 	both := []evidence.CacheState{evidence.Warm, evidence.Cold}
 	for name, c := range map[string]struct {
-		lines []string
-		why   string // of the failure, "" where there is none
+		lines   []string
+		why     string // of the failure, "" where there is none
+		samples int
+		absent  []evidence.CacheState
 	}{
-		"warm is absent":   {[]string{timedLine, warmAbsent, cold(timedLine), cold(timeLine)}, ""},
-		"both are absent":  {[]string{timedLine, warmAbsent, cold(timedLine), cold(warmAbsent)}, "it has no cold time: it is too large"},
-		"without a reason": {[]string{timedLine, strings.Replace(warmAbsent, "it is too large", "", 1), cold(timedLine), cold(timeLine)}, "the harness sent no warm time of it"},
+		"warm is absent":   {[]string{timedLine, warmAbsent, cold(timedLine), cold(timeLine)}, "", singleProcesses, both[:1]},
+		"both are absent":  {[]string{timedLine, warmAbsent, cold(timedLine), cold(warmAbsent)}, "", 0, both},
+		"without a reason": {[]string{timedLine, strings.Replace(warmAbsent, "it is too large", "", 1), cold(timedLine), cold(timeLine)}, "the harness sent no warm time of it", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,10 +99,13 @@ func TestTheRecordOfAStateThatIsAbsent(t *testing.T) {
 				}
 				return
 			}
-			if r.Failure != nil || len(r.Samples) != singleProcesses || r.Metrics.Get("latency.typical").Known() || !r.Metrics.Get("latency.cold_typical").Known() {
-				t.Errorf("%+v", r)
+			if r.Failure != nil || len(r.Samples) != c.samples || len(*kept) != 1 || (*kept)[0] != r || len(r.Absent) != len(c.absent) {
+				t.Errorf("%+v, %d kept", r, len(*kept))
 			}
-			if len(b.Notes) != 1 || b.Notes[0] != "op/k@small has no warm time: it is too large" {
+			if v := r.Metrics.Get("latency.typical"); v.Known() || v.Missing() != "it has no warm time: it is too large" || r.Metrics.Get("latency.cold_typical").Known() != (c.samples > 0) {
+				t.Errorf("%+v", r.Metrics)
+			}
+			if len(b.Notes) != len(c.absent) || b.Notes[0] != "op/k@small has no warm time: it is too large" {
 				t.Errorf("noted %q", b.Notes)
 			}
 		})
@@ -115,8 +121,7 @@ absent=0
 echo '`+configLine+`'
 for u in $(echo "$*" | grep -o -e '--run [^ ]*' | sed 's/--run //'); do
   k=${u%@*}
-  echo '`+cold+`' | sed "s|op/k|$k|"
-  times=$((times + 1))
+  case "$*" in *cold*) echo '`+cold+`' | sed "s|op/k|$k|"; times=$((times + 1)) ;; esac
   case $k in
   *small) echo '`+timeLine+`' | sed "s|op/k|$k|"; times=$((times + 1)) ;;
   *) echo '{"absent":{"kernel":"op/k","case":"small","regime":"warm","reason":"it is too large"}}' | sed "s|op/k|$k|"; absent=$((absent + 1)) ;;
@@ -141,8 +146,15 @@ echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$times,\"profile\":0,\"absent\"
 			t.Errorf("%s: %+v", r.Provenance.Kernel, r)
 		}
 	}
-	if f := records[2].Failure; f == nil || f.Kind != evidence.Tool || f.Message != "the base has no warm time of this case" {
-		t.Errorf("a pair without a test that can be measured: %+v", f)
+	// Where nothing else is timed, too.
+	alone, err := c.timeTogether(context.Background(), pairs[2:], tests[:1], []evidence.CacheState{evidence.Warm}, compare.Budget{Pairs: 8}, compare.SequentialPlan())
+	if err != nil || len(alone) != 1 {
+		t.Fatalf("%d records, %v", len(alone), err)
+	}
+	for _, r := range []*evidence.Record{records[2], alone[0]} {
+		if f := r.Failure; f == nil || f.Kind != evidence.Tool || f.Message != "the base has no warm time of this case: it is too large" {
+			t.Errorf("a pair without a test that can be measured: %+v", f)
+		}
 	}
 }
 

@@ -15,11 +15,12 @@ type arms struct {
 	pair       pair
 	failure    *evidence.Failure
 	experiment evidence.Experiment
-	base, head bytes.Buffer // protocol lines
-	orders     bytes.Buffer // drawn, written down before they run
-	continues  string       // digest of the record that this one goes on with
-	spent      compare.Cost // before this run
-	saved      int          // rounds that lie on the disk
+	base, head bytes.Buffer                   // protocol lines
+	orders     bytes.Buffer                   // drawn, written down before they run
+	continues  string                         // digest of the record that this one goes on with
+	spent      compare.Cost                   // before this run
+	saved      int                            // rounds that lie on the disk
+	absent     map[evidence.CacheState]string // why the base has no time
 }
 
 // resume makes the arms of a pair, with what earlier runs measured of it.
@@ -55,6 +56,9 @@ func (c *Bench) resume(p pair, as evidence.Open) (*arms, error) {
 
 // blame records why a pair is out. Only the head's kernel can be at fault.
 func (a *arms) blame(t *timing, head bool) {
+	if !head {
+		a.absent = t.absent
+	}
 	if a.failure != nil || t.failure == nil {
 		return
 	}
@@ -100,8 +104,12 @@ func (x *experiment) whyNoRound(a *arms) string {
 	}
 	asked := slices.ContainsFunc(x.tests, func(t plan.Test) bool { return x.arms[t.Task] == a })
 	for _, state := range x.states {
-		if !asked && len(a.experiment.Pilot) > 0 && !a.holds(state) {
-			return fmt.Sprintf("%s has no %s time of this case", a.pair.other(), state)
+		if !asked && (x.piloted || len(a.experiment.Pilot) > 0) && !a.holds(state) {
+			why := fmt.Sprintf("%s has no %s time of this case", a.pair.other(), state)
+			if a.absent[state] != "" {
+				why += ": " + a.absent[state]
+			}
+			return why
 		}
 	}
 	return "no round was measured within the budget"

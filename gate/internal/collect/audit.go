@@ -43,7 +43,7 @@ func (a Auditor) Audit(r *evidence.Record, raw map[string][]byte) error {
 	if err := wellFormed(r, slices.Sorted(maps.Keys(raw))); err != nil {
 		return err
 	}
-	if err := auditCapacity(r, raw); err != nil {
+	if err := errors.Join(auditCapacity(r, raw), auditAbsent(r, raw)); err != nil {
 		return err
 	}
 	return tiers[r.Tier].audit(a, r, raw)
@@ -88,6 +88,9 @@ func wellFormed(r *evidence.Record, raw []string) error {
 	}
 	if r.Tool != "" {
 		want.raw = []string{r.Tool + ".txt"}
+	}
+	if r.Tier == evidence.Latency && len(r.Absent) > 0 && len(r.Samples) == 0 {
+		want.sections = nil
 	}
 	if r.Base != nil {
 		want.raw, want.sections = pairRaw, []string{"experiment"}
@@ -400,6 +403,7 @@ func timesFollow(r *evidence.Record, samples []evidence.Sample) error {
 	if err != nil {
 		return err
 	}
+	addAbsent(metrics, r)
 	return sameFigures(r.Metrics, metrics)
 }
 
@@ -408,7 +412,7 @@ func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.
 	if err != nil {
 		return err
 	}
-	if len(rec.times) != len(samples) || len(samples) == 0 || len(rec.begun) != len(rec.times)+rec.absent {
+	if len(rec.times) != len(samples) || len(samples) == 0 && len(r.Absent) == 0 || len(rec.begun) != len(rec.times)+rec.absent {
 		return fmt.Errorf("it holds %d samples%s, and its raw input %d", len(samples), what, len(rec.times))
 	}
 	if len(rec.configs) != len(rec.ends) || len(rec.configs) != rec.peaks || len(rec.times)%len(rec.configs) != 0 {

@@ -71,11 +71,13 @@ func (c *Bench) save(r *evidence.Record, as evidence.Open, raw map[string][]byte
 		return nil
 	}
 	r.Open = &as
+	setAbsent(r, raw)
 	return c.open.Save(r, raw)
 }
 
 // finish keeps a record that is whole, and forgets what was kept of it before.
 func (c *Bench) finish(r *evidence.Record, against string, raw map[string][]byte) error {
+	setAbsent(r, raw)
 	if err := c.keep(r, against, raw); err != nil || c.open == nil {
 		return err
 	}

@@ -163,7 +163,10 @@ type Record struct {
 
 	Provenance Provenance `json:"provenance"`
 	Capacity   *Capacity  `json:"capacity,omitempty"` // of times
-	Metrics    Metrics    `json:"metrics,omitempty"`
+	// Absent are the states of the caches in which the case has no time, and why: no
+	// run would find one.
+	Absent  map[CacheState]string `json:"absent,omitempty"`
+	Metrics Metrics               `json:"metrics,omitempty"`
 	// Entries are the compiler's figures of each __global__ function, by its
 	// name as it is written in the source.
 	Entries map[string]Metrics `json:"entries,omitempty"`
@@ -281,6 +284,15 @@ func (c Check) Passed() bool {
 // Correct reports whether the record shows that a kernel is correct.
 func (r *Record) Correct() bool {
 	return r != nil && r.Failure == nil && len(r.Checks) > 0 && !slices.ContainsFunc(r.Checks, func(c Check) bool { return !c.Passed() })
+}
+
+// Untimed says why a record of times has none in a state of the caches and never will,
+// "" where that is not so.
+func (r *Record) Untimed(state CacheState) string {
+	if why := r.Absent[state]; why != "" {
+		return fmt.Sprintf("it has no %s time: %s", state, why)
+	}
+	return ""
 }
 
 // A Launch is one kernel launch as the profiler saw it.

@@ -24,6 +24,7 @@ func whole() *Record {
 		Provenance: Provenance{Recorded: "2026-11-20T10:00:00Z", Kernel: "sum/<one> & two", Commit: "0123", Compiler: "13.0.88",
 			Profiler: "ncu 2025.3.1", Protocol: "gate-harness/1", Machine: h200},
 		Capacity: &Capacity{L2Bytes: 62914560, ColdBytesPerNS: 4400, WarmBytesPerNS: 6500.5, FlopsPerNS: map[string]float64{"f16": 989000}, Absent: map[string]string{"f8": "none"}},
+		Absent:   map[CacheState]string{Cold: "it is too large"},
 		Metrics:  Metrics{"latency.typical": Of(100.5, "ns"), "latency.mean": Of(0, "ns"), "ncu.achieved_occupancy": Absent("no counter of that name", "%")},
 		Entries:  map[string]Metrics{"k(int*)": {"ptxas.registers": Of(32, "registers/thread")}},
 		Failure:  &Failure{Kind: Hang, Message: "it hangs", Hint: "wait"},

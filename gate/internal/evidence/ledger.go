@@ -209,7 +209,7 @@ func (n *Need) refuses(r *Record) string {
 	if _, ok := r.Metrics[n.Holds]; !ok && n.Holds != "" {
 		return fmt.Sprintf("the recorded %s does not hold %s", r.Tier, n.Holds)
 	}
-	if n.State != "" && !r.timed(n.State) {
+	if n.State != "" && !r.Timed(n.State) && r.Untimed(n.State) == "" {
 		return fmt.Sprintf("the %s recorded on %s holds no %s times", r.Tier, n.At.Machine, n.State)
 	}
 	if n.Dated == nil {
@@ -227,8 +227,8 @@ func (n *Need) refuses(r *Record) string {
 	return ""
 }
 
-// timed reports whether a record of times holds any of one state of the caches.
-func (r *Record) timed(state CacheState) bool {
+// Timed reports whether a record of times holds any of one state of the caches.
+func (r *Record) Timed(state CacheState) bool {
 	all := r.Samples
 	if r.Experiment != nil && len(r.Experiment.Rounds) > 0 {
 		all = r.Experiment.Rounds[0].Head

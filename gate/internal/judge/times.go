@@ -101,6 +101,9 @@ func (s *series) add(j *judge, q *plan.Question) error {
 	if !e.Measured() || e.Record.Experiment == nil {
 		return nil
 	}
+	if why := e.Record.Untimed(q.Test.CacheState); why != "" {
+		return errors.New(why)
+	}
 	x, err := experimentOf(e.Record.Experiment, q.Test)
 	if err == nil {
 		err = x.Valid(j.plan.Tests())
@@ -142,6 +145,9 @@ func (s *histories) add(j *judge, q *plan.Question, sessions, alone *evidence.Ne
 	was, now := j.ledger.Find(sessions), j.ledger.Find(alone)
 	if !was.Measured() || !now.Measured() {
 		return nil
+	}
+	if why := now.Record.Untimed(q.Test.CacheState); why != "" {
+		return errors.New(why)
 	}
 	one, err := storedOf(was.Record, now.Record, q.Test)
 	if err == nil {

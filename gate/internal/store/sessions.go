@@ -72,6 +72,9 @@ func (s *Shelf) addSession(run evidence.Provenance, at evidence.Address, samples
 	if err != nil {
 		return fmt.Errorf("adding to the sessions: %w", err)
 	}
+	if len(processes) == 0 {
+		return nil
+	}
 	k := evidence.Key{Tier: evidence.Sessions, At: at}
 	err = s.Write.write(k, func(history *evidence.Record) (*evidence.Record, map[string][]byte, error) {
 		if history == nil {
