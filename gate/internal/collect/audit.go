@@ -190,7 +190,6 @@ func readRecording(r *evidence.Record, data []byte, mode string, other bool) (*r
 }
 
 func (rec *recording) take(m message, r *evidence.Record, mode string) error {
-	var kernel, kase string
 	switch {
 	case m.Config != nil:
 		rec.configs = append(rec.configs, m.Config)
@@ -207,28 +206,25 @@ func (rec *recording) take(m message, r *evidence.Record, mode string) error {
 		rec.ends = append(rec.ends, *m.End)
 		return nil
 	case m.Begin != nil:
-		kernel, kase = m.Begin.Kernel, m.Begin.Case
 		rec.begun = append(rec.begun, m.Begin.Class)
 	case m.Check != nil:
-		kernel, kase = m.Check.Kernel, m.Check.Case
 		rec.checks = append(rec.checks, m.Check.Check)
 	case m.Absent != nil:
-		kernel, kase = m.Absent.Kernel, m.Absent.Case
 		rec.absent++
 	case m.Time != nil:
-		kernel, kase = m.Time.Kernel, m.Time.Case
 		rec.times = append(rec.times, *m.Time)
 	default:
 		return errors.New("it is not part of what was measured")
 	}
-	if kase != r.Address.Case {
-		return fmt.Errorf("it is of case %q, and the record of %q", kase, r.Address.Case)
+	about := m.about()
+	if about.Case != r.Address.Case {
+		return fmt.Errorf("it is of case %q, and the record of %q", about.Case, r.Address.Case)
 	}
 	if rec.kernel == "" {
-		rec.kernel = kernel
+		rec.kernel = about.Kernel
 	}
-	if kernel != rec.kernel {
-		return fmt.Errorf("it is of %q, and others are of %q", kernel, rec.kernel)
+	if about.Kernel != rec.kernel {
+		return fmt.Errorf("it is of %q, and others are of %q", about.Kernel, rec.kernel)
 	}
 	return nil
 }

@@ -209,69 +209,72 @@ func (m message) messages() int {
 	return n
 }
 
-func (s *stream) take(m message, line []byte, sent *sentMsg) error {
-	raw := rawLine{text: line}
+// about is the part of a unit that a record is about, zero for one about the process.
+func (m message) about() unitMsg {
+	switch {
+	case m.Begin != nil:
+		return *m.Begin
+	case m.Check != nil:
+		return unitMsg{Kernel: m.Check.Kernel, Case: m.Check.Case, Class: m.Check.Class}
+	case m.Time != nil:
+		return unitMsg{Kernel: m.Time.Kernel, Case: m.Time.Case, Regime: m.Time.Regime}
+	case m.Absent != nil:
+		return unitMsg{Kernel: m.Absent.Kernel, Case: m.Absent.Case, Regime: m.Absent.Regime}
+	case m.Profile != nil:
+		return unitMsg{Kernel: m.Profile.Kernel, Case: m.Profile.Case}
+	case m.Error != nil:
+		return unitMsg{Kernel: m.Error.Kernel, Case: m.Error.Case}
+	}
+	return unitMsg{}
+}
+
+func (s *stream) take(m message, line []byte, sent *sentMsg) (err error) {
+	about := m.about()
 	switch {
 	case m.messages() != 1:
-		return fmt.Errorf("a record holds %d messages, not one", m.messages())
+		err = fmt.Errorf("a record holds %d messages, not one", m.messages())
 	case m.Config != nil:
-		s.config = m.Config
-		if m.Config.Protocol != harness.Protocol {
-			return fmt.Errorf("the protocol is %q, this gate speaks %q", m.Config.Protocol, harness.Protocol)
+		if s.config = m.Config; m.Config.Protocol != harness.Protocol {
+			err = fmt.Errorf("the protocol is %q, this gate speaks %q", m.Config.Protocol, harness.Protocol)
 		}
 	case m.Peaks != nil:
-		sent.Peaks++
-		s.peaks = append(s.peaks, *m.Peaks)
-		if err := s.beforeAll(*m.Peaks); err != nil {
-			return err
-		}
+		sent.Peaks, s.peaks = sent.Peaks+1, append(s.peaks, *m.Peaks)
+		err = s.beforeAll(*m.Peaks)
 	case m.Begin != nil:
-		sent.Begin++
-		s.last = m.Begin
-		s.begin(*m.Begin)
-		raw.kernel, raw.kase = m.Begin.Kernel, m.Begin.Case
+		sent.Begin, s.last = sent.Begin+1, m.Begin
+		s.begin(about)
 	case m.Check != nil:
-		sent.Check++
-		s.checks = append(s.checks, *m.Check)
-		if err := s.answer(unitMsg{Kernel: m.Check.Kernel, Case: m.Check.Case, Class: m.Check.Class}); err != nil {
-			return err
-		}
-		raw.kernel, raw.kase = m.Check.Kernel, m.Check.Case
+		sent.Check, s.checks = sent.Check+1, append(s.checks, *m.Check)
+		err = s.answer(about)
 	case m.Time != nil:
-		sent.Time++
-		s.times = append(s.times, *m.Time)
-		if err := s.answer(unitMsg{Kernel: m.Time.Kernel, Case: m.Time.Case, Regime: m.Time.Regime}); err != nil {
-			return err
-		}
-		raw.kernel, raw.kase = m.Time.Kernel, m.Time.Case
+		sent.Time, s.times = sent.Time+1, append(s.times, *m.Time)
+		err = s.answer(about)
+	case m.Absent != nil:
+		sent.Absent, s.absent = sent.Absent+1, append(s.absent, *m.Absent)
+		err = s.answer(about)
 	case m.Profile != nil:
-		sent.Profile++
-		s.profile = append(s.profile, *m.Profile)
-		raw.kernel, raw.kase = m.Profile.Kernel, m.Profile.Case
+		sent.Profile, s.profile = sent.Profile+1, append(s.profile, *m.Profile)
 	case m.Alive != nil:
 		return nil // nothing that is kept: how often it comes depends on the machine
-	case m.Absent != nil:
-		sent.Absent++
-		s.absent = append(s.absent, *m.Absent)
-		if err := s.answer(unitMsg{Kernel: m.Absent.Kernel, Case: m.Absent.Case, Regime: m.Absent.Regime}); err != nil {
-			return err
-		}
-		raw.kernel, raw.kase = m.Absent.Kernel, m.Absent.Case
 	case m.Error != nil:
-		sent.Error++
-		s.errors = append(s.errors, *m.Error)
-		raw.kernel, raw.kase = m.Error.Kernel, m.Error.Case
+		sent.Error, s.errors = sent.Error+1, append(s.errors, *m.Error)
 	case m.End != nil:
-		if m.End.sentMsg != *sent {
-			return fmt.Errorf("the end record counts %+v, %+v arrived", m.End.sentMsg, *sent)
-		}
-		if err := s.complete(); err != nil {
-			return err
-		}
-		s.ended = true
+		err = s.end(*m.End, *sent)
 	}
-	s.lines = append(s.lines, raw)
-	return nil
+	if err == nil {
+		s.lines = append(s.lines, rawLine{about.Kernel, about.Case, line})
+	}
+	return err
+}
+
+// end holds what the last record counts against what was sent.
+func (s *stream) end(m endMsg, sent sentMsg) error {
+	if m.sentMsg != sent {
+		return fmt.Errorf("the end record counts %+v, %+v arrived", m.sentMsg, sent)
+	}
+	err := s.complete()
+	s.ended = err == nil
+	return err
 }
 
 // beforeAll requires peaks that are possible, once and before a kernel is loaded.
