@@ -37,15 +37,7 @@ func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 // that rules put on it. Without any rule the profile's limits are shown.
 func (c calibration) rows(asked plan.Plan, t plan.Task, r *evidence.Record) ([]verdict.Calibrated, error) {
 	row := verdict.Calibrated{Kernel: t.Subject.Name, Arch: t.Subject.Arch, Case: t.At.Case}
-	switch {
-	case r == nil:
-		row.Reason = "not calibrated: the run ended before"
-	case r.Failure != nil:
-		row.Reason = r.Failure.Message
-	case r.AA.Rounds < compare.FewestCalibrationRounds:
-		row.Reason = fmt.Sprintf("not calibrated: %d rounds were measured when the run ended, and it takes %d", r.AA.Rounds, compare.FewestCalibrationRounds)
-	}
-	if row.Reason != "" {
+	if row.Reason = unusable(r); row.Reason != "" {
 		return []verdict.Calibrated{row}, nil
 	}
 	row.TimedSeconds = r.AA.TimedSeconds
@@ -84,6 +76,19 @@ func (c calibration) rows(asked plan.Plan, t plan.Task, r *evidence.Record) ([]v
 		}
 	}
 	return rows, nil
+}
+
+// unusable says why there are no figures of a record, "" where there are.
+func unusable(r *evidence.Record) string {
+	switch {
+	case r == nil:
+		return "not calibrated: the run ended before"
+	case r.Failure != nil:
+		return r.Failure.Message
+	case r.AA.Rounds < compare.FewestCalibrationRounds:
+		return fmt.Sprintf("not calibrated: %d rounds were measured when the run ended, and it takes %d", r.AA.Rounds, compare.FewestCalibrationRounds)
+	}
+	return ""
 }
 
 // alike reports whether limits are one to a reader. A floor in ns is a slightly

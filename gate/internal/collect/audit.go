@@ -16,7 +16,6 @@ import (
 	"github.com/kernelgate/gate/gate/internal/manifest"
 	"github.com/kernelgate/gate/gate/internal/store"
 	"github.com/kernelgate/gate/gate/internal/strictjson"
-	"github.com/kernelgate/gate/ncu"
 )
 
 // An Auditor goes the way from raw inputs to a record again, and says where it
@@ -243,137 +242,6 @@ func sameDevice(device json.RawMessage, p evidence.Provenance) error {
 	return nil
 }
 
-func (a Auditor) correctness(r *evidence.Record, raw map[string][]byte) error {
-	rec, err := readRecording(r, raw["harness.jsonl"], "check", false)
-	if err != nil {
-		return err
-	}
-	var classes []string
-	for _, c := range r.Checks {
-		if slices.Contains(classes, c.Class) {
-			return fmt.Errorf("it holds the input class %q twice", c.Class)
-		}
-		classes = append(classes, c.Class)
-	}
-	if !slices.Equal(rec.begun, classes) {
-		return fmt.Errorf("it holds checks of %q, and by its raw input %q were checked", classes, rec.begun)
-	}
-	if len(rec.configs) != 1 || len(rec.ends) > 1 || len(rec.checks) != len(r.Checks) { // it may have crashed on a later case
-		return errors.New("its raw input is not of one process")
-	}
-	if r.Provenance.Protocol != rec.configs[0].Protocol {
-		return fmt.Errorf("it says protocol %q, and its raw input %q", r.Provenance.Protocol, rec.configs[0].Protocol)
-	}
-	// All cases and kernels of a process go through the op's input classes.
-	for _, end := range rec.ends {
-		if end.Error == 0 && (end.Check%len(classes) != 0 || end.Check == 0) {
-			return fmt.Errorf("its process sent %d checks, which is not a multiple of %d input classes: some were left out", end.Check, len(classes))
-		}
-	}
-	for i, c := range r.Checks {
-		if !sameCheck(c, rec.checks[i]) {
-			return fmt.Errorf("its check of %q is not the one in its raw input", c.Class)
-		}
-		if err := a.check(r.Address.Op, c); err != nil {
-			return fmt.Errorf("its check of %q %w", c.Class, err)
-		}
-		if err := a.rows(r.Address, c); err != nil {
-			return fmt.Errorf("its check of %q %w", c.Class, err)
-		}
-	}
-	return sameFigures(r.Metrics, checkMetrics(r.Checks))
-}
-
-// rows holds how many rows were compared against what an op that is known says of the
-// case. Fewer than it asks for are enough only where the result has no more.
-func (a Auditor) rows(at evidence.Address, c evidence.Check) error {
-	if c.Rows < 0 || c.Rows > c.AllRows || (c.Rows == 0) != (c.AllRows == 0) || c.AllRows > c.Elements || c.AllRows > 0 && c.Elements%c.AllRows != 0 {
-		return fmt.Errorf("compares %d of %d rows, and there are %d elements", c.Rows, c.AllRows, c.Elements)
-	}
-	var wanted []int64
-	for _, op := range a.Ops {
-		for _, known := range op.Cases {
-			if op.Name == at.Op && known.Name == at.Case {
-				wanted = append(wanted, known.Rows)
-			}
-		}
-	}
-	agrees := func(rows int64) bool { return (rows > 0) == (c.Rows > 0) && (c.Rows >= rows || c.Rows == c.AllRows) }
-	if len(wanted) > 0 && !slices.ContainsFunc(wanted, agrees) {
-		return fmt.Errorf("compares %d of %d rows, and its op says %d (0 for all)", c.Rows, c.AllRows, wanted[0])
-	}
-	return nil
-}
-
-func sameCheck(a, b evidence.Check) bool {
-	if len(a.Reasons) == 0 && len(b.Reasons) == 0 { // an empty list is not written
-		a.Reasons, b.Reasons = nil, nil
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// check says what is impossible in a check. Its status follows from its errors
-// and the op's tolerance, where that is known.
-func (a Auditor) check(op string, c evidence.Check) error {
-	negative := func(x *float64) bool { return x != nil && !(*x >= 0) }
-	switch {
-	case c.Class == "":
-		return errors.New("names no input class")
-	case c.Elements < 1 || c.NonFinite < 0 || c.NonFinite > c.Elements || c.Mismatched < 0 || c.Mismatched > c.Elements || c.Unwritten < 0 || c.Unwritten > c.Elements || c.MaxAbsIndex < 0 || c.MaxAbsIndex >= c.Elements:
-		return fmt.Errorf("counts elements that %d elements cannot hold", c.Elements)
-	case negative(c.RelativeError) || negative(c.MaxAbsError):
-		return errors.New("has an error below 0")
-	case c.NonFinite > 0 && (c.RelativeError != nil || c.MaxAbsError != nil):
-		return errors.New("has a finite error although elements are not finite")
-	case c.Status != "pass" && c.Status != "fail":
-		return fmt.Errorf("has the status %q", c.Status)
-	case (c.Status == "pass") != (len(c.Reasons) == 0):
-		return fmt.Errorf("has the status %q with %d reasons", c.Status, len(c.Reasons))
-	}
-	sound := c
-	sound.Status = "pass"
-	fine := sound.Passed()
-	for _, known := range a.Ops {
-		if known.Name != op || !fine {
-			continue
-		}
-		for name, error := range map[string]*float64{"relative_error": c.RelativeError, "max_abs_error": c.MaxAbsError} {
-			if most, ok := known.Tolerance[name]; ok && (error == nil || !(*error <= most)) {
-				fine = false
-			}
-		}
-		if fine != (c.Status == "pass") {
-			return fmt.Errorf("has the status %q with a relative error of %g and a tolerance of %g", c.Status, *c.RelativeError, known.Tolerance["relative_error"])
-		}
-		return nil
-	}
-	if c.Status == "pass" && !fine {
-		return errors.New("has the status pass, and something about it is wrong")
-	}
-	return nil
-}
-
-func auditProfile(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
-	report, err := ncu.Read(bytes.NewReader(raw["ncu.csv"]), "ncu.csv")
-	if err != nil {
-		return fmt.Errorf("its raw input cannot be read: %w", err)
-	}
-	if r.Provenance.Profiler == "" || len(r.Metrics) == 0 {
-		return errors.New("it does not say which profiler measured what")
-	}
-	metrics, launches, err := profileFigures(r.Provenance.Machine.CC, slices.Sorted(maps.Keys(r.Metrics)), report.Launches)
-	if err != nil {
-		return err
-	}
-	if err := sameFigures(r.Metrics, metrics); err != nil {
-		return err
-	}
-	if !reflect.DeepEqual(r.Launches, launches) {
-		return errors.New("its launches are not those of its raw input")
-	}
-	return nil
-}
-
 // auditTimes holds the samples of a record against its raw input. Its figures
 // are medians over the processes.
 func auditTimes(r *evidence.Record, data []byte, what string, samples []evidence.Sample) error {
@@ -430,26 +298,6 @@ func sameTimes(r *evidence.Record, data []byte, what string, samples []evidence.
 
 // near holds for sums of the same numbers in another order.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
-
-func auditCalibration(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
-	if err := auditTimes(r, raw["harness.jsonl"], "", r.Samples); err != nil {
-		return err
-	}
-	by := map[evidence.CacheState]int{}
-	for _, s := range r.Samples {
-		by[s.CacheState]++
-	}
-	processes := r.AA.Rounds * roundProcesses
-	for state, n := range by {
-		if n != processes {
-			return fmt.Errorf("it holds %d %s samples, and %d rounds have %d", n, state, r.AA.Rounds, processes)
-		}
-	}
-	if want := seconds(r.Samples) / float64(processes); !near(r.AA.TimedSeconds, want) {
-		return fmt.Errorf("it says %g s of batches a process, and its samples %g", r.AA.TimedSeconds, want)
-	}
-	return nil
-}
 
 func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 	x := r.Experiment

@@ -189,3 +189,23 @@ func (a *calibration) record(u unit) (*evidence.Record, error) {
 	r.Metrics = metrics
 	return r, a.c.keep(r, "", map[string][]byte{"harness.jsonl": t.raw.Bytes()})
 }
+
+func auditCalibration(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
+	if err := auditTimes(r, raw["harness.jsonl"], "", r.Samples); err != nil {
+		return err
+	}
+	by := map[evidence.CacheState]int{}
+	for _, s := range r.Samples {
+		by[s.CacheState]++
+	}
+	processes := r.AA.Rounds * roundProcesses
+	for state, n := range by {
+		if n != processes {
+			return fmt.Errorf("it holds %d %s samples, and %d rounds have %d", n, state, r.AA.Rounds, processes)
+		}
+	}
+	if want := seconds(r.Samples) / float64(processes); !near(r.AA.TimedSeconds, want) {
+		return fmt.Errorf("it says %g s of batches a process, and its samples %g", r.AA.TimedSeconds, want)
+	}
+	return nil
+}

@@ -2,8 +2,11 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/plan"
@@ -95,4 +98,114 @@ func worst(so float64, x *float64) float64 {
 		return math.NaN()
 	}
 	return math.Max(so, *x)
+}
+
+func (a Auditor) correctness(r *evidence.Record, raw map[string][]byte) error {
+	rec, err := readRecording(r, raw["harness.jsonl"], "check", false)
+	if err != nil {
+		return err
+	}
+	var classes []string
+	for _, c := range r.Checks {
+		if slices.Contains(classes, c.Class) {
+			return fmt.Errorf("it holds the input class %q twice", c.Class)
+		}
+		classes = append(classes, c.Class)
+	}
+	if !slices.Equal(rec.begun, classes) {
+		return fmt.Errorf("it holds checks of %q, and by its raw input %q were checked", classes, rec.begun)
+	}
+	if len(rec.configs) != 1 || len(rec.ends) > 1 || len(rec.checks) != len(r.Checks) { // it may have crashed on a later case
+		return errors.New("its raw input is not of one process")
+	}
+	if r.Provenance.Protocol != rec.configs[0].Protocol {
+		return fmt.Errorf("it says protocol %q, and its raw input %q", r.Provenance.Protocol, rec.configs[0].Protocol)
+	}
+	// All cases and kernels of a process go through the op's input classes.
+	for _, end := range rec.ends {
+		if end.Error == 0 && (end.Check%len(classes) != 0 || end.Check == 0) {
+			return fmt.Errorf("its process sent %d checks, which is not a multiple of %d input classes: some were left out", end.Check, len(classes))
+		}
+	}
+	for i, c := range r.Checks {
+		if !sameCheck(c, rec.checks[i]) {
+			return fmt.Errorf("its check of %q is not the one in its raw input", c.Class)
+		}
+		if err := a.check(r.Address.Op, c); err != nil {
+			return fmt.Errorf("its check of %q %w", c.Class, err)
+		}
+		if err := a.rows(r.Address, c); err != nil {
+			return fmt.Errorf("its check of %q %w", c.Class, err)
+		}
+	}
+	return sameFigures(r.Metrics, checkMetrics(r.Checks))
+}
+
+// rows holds how many rows were compared against what an op that is known says of the
+// case. Fewer than it asks for are enough only where the result has no more.
+func (a Auditor) rows(at evidence.Address, c evidence.Check) error {
+	if c.Rows < 0 || c.Rows > c.AllRows || (c.Rows == 0) != (c.AllRows == 0) || c.AllRows > c.Elements || c.AllRows > 0 && c.Elements%c.AllRows != 0 {
+		return fmt.Errorf("compares %d of %d rows, and there are %d elements", c.Rows, c.AllRows, c.Elements)
+	}
+	var wanted []int64
+	for _, op := range a.Ops {
+		for _, known := range op.Cases {
+			if op.Name == at.Op && known.Name == at.Case {
+				wanted = append(wanted, known.Rows)
+			}
+		}
+	}
+	agrees := func(rows int64) bool { return (rows > 0) == (c.Rows > 0) && (c.Rows >= rows || c.Rows == c.AllRows) }
+	if len(wanted) > 0 && !slices.ContainsFunc(wanted, agrees) {
+		return fmt.Errorf("compares %d of %d rows, and its op says %d (0 for all)", c.Rows, c.AllRows, wanted[0])
+	}
+	return nil
+}
+
+func sameCheck(a, b evidence.Check) bool {
+	if len(a.Reasons) == 0 && len(b.Reasons) == 0 { // an empty list is not written
+		a.Reasons, b.Reasons = nil, nil
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// check says what is impossible in a check. Its status follows from its errors
+// and the op's tolerance, where that is known.
+func (a Auditor) check(op string, c evidence.Check) error {
+	negative := func(x *float64) bool { return x != nil && !(*x >= 0) }
+	switch {
+	case c.Class == "":
+		return errors.New("names no input class")
+	case c.Elements < 1 || c.NonFinite < 0 || c.NonFinite > c.Elements || c.Mismatched < 0 || c.Mismatched > c.Elements || c.Unwritten < 0 || c.Unwritten > c.Elements || c.MaxAbsIndex < 0 || c.MaxAbsIndex >= c.Elements:
+		return fmt.Errorf("counts elements that %d elements cannot hold", c.Elements)
+	case negative(c.RelativeError) || negative(c.MaxAbsError):
+		return errors.New("has an error below 0")
+	case c.NonFinite > 0 && (c.RelativeError != nil || c.MaxAbsError != nil):
+		return errors.New("has a finite error although elements are not finite")
+	case c.Status != "pass" && c.Status != "fail":
+		return fmt.Errorf("has the status %q", c.Status)
+	case (c.Status == "pass") != (len(c.Reasons) == 0):
+		return fmt.Errorf("has the status %q with %d reasons", c.Status, len(c.Reasons))
+	}
+	sound := c
+	sound.Status = "pass"
+	fine := sound.Passed()
+	for _, known := range a.Ops {
+		if known.Name != op || !fine {
+			continue
+		}
+		for name, error := range map[string]*float64{"relative_error": c.RelativeError, "max_abs_error": c.MaxAbsError} {
+			if most, ok := known.Tolerance[name]; ok && (error == nil || !(*error <= most)) {
+				fine = false
+			}
+		}
+		if fine != (c.Status == "pass") {
+			return fmt.Errorf("has the status %q with a relative error of %g and a tolerance of %g", c.Status, *c.RelativeError, known.Tolerance["relative_error"])
+		}
+		return nil
+	}
+	if c.Status == "pass" && !fine {
+		return errors.New("has the status pass, and something about it is wrong")
+	}
+	return nil
 }

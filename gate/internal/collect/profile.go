@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -220,4 +222,25 @@ func fromNCU(v ncu.Value, name string) evidence.Value {
 		return evidence.Absent(name+" is not a number", v.Unit)
 	}
 	return evidence.Absent(v.Reason, v.Unit)
+}
+
+func auditProfile(_ Auditor, r *evidence.Record, raw map[string][]byte) error {
+	report, err := ncu.Read(bytes.NewReader(raw["ncu.csv"]), "ncu.csv")
+	if err != nil {
+		return fmt.Errorf("its raw input cannot be read: %w", err)
+	}
+	if r.Provenance.Profiler == "" || len(r.Metrics) == 0 {
+		return errors.New("it does not say which profiler measured what")
+	}
+	metrics, launches, err := profileFigures(r.Provenance.Machine.CC, slices.Sorted(maps.Keys(r.Metrics)), report.Launches)
+	if err != nil {
+		return err
+	}
+	if err := sameFigures(r.Metrics, metrics); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(r.Launches, launches) {
+		return errors.New("its launches are not those of its raw input")
+	}
+	return nil
 }
