@@ -42,6 +42,22 @@ func baseStatic(k *kernel, _ *kase) evidence.Metrics  { return k.old }
 func headProfile(_ *kernel, c *kase) evidence.Metrics { return c.profile.Record.Metrics }
 func baseProfile(_ *kernel, c *kase) evidence.Metrics { return c.baseProfile.Record.Metrics }
 
+// never is a record of times that says that there are no warm ones.
+func never(r *evidence.Record) *evidence.Record {
+	out := *r
+	out.Samples, out.Absent = nil, map[evidence.CacheState]string{evidence.Warm: "it is too large"}
+	out.Metrics = evidence.Metrics{"latency.typical": evidence.Absent(out.Untimed(evidence.Warm), "ns")}
+	if r.Experiment != nil {
+		x := *r.Experiment
+		x.Pilot, x.Rounds = nil, slices.Clone(x.Rounds)
+		for i := range x.Rounds {
+			x.Rounds[i].Base, x.Rounds[i].Head = nil, nil
+		}
+		out.Experiment = &x
+	}
+	return &out
+}
+
 // both applies two changes.
 func both(a, b func(*kernel, *kase)) func(*kernel, *kase) {
 	return func(k *kernel, c *kase) { a(k, c); b(k, c) }
@@ -196,6 +212,14 @@ var failsOpen = []struct {
 	}, -1, "", ""},
 	{"too few launches for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = c.alone.Record.Samples[:8] }, 4, "bound", "too few processes"},
 	{"no launch for a limit", func(_ *kernel, c *kase) { c.alone.Record.Samples = nil }, 4, "bound", "holds no warm times"},
+	{"a time that cannot be, for a limit", func(_ *kernel, c *kase) { c.alone.Record = never(c.alone.Record) }, 4, "bound", "it has no warm time: it is too large"},
+	{"a time that cannot be, against the base", func(_ *kernel, c *kase) { c.experiment.Record = never(c.experiment.Record) }, 4, "latency", "it has no warm time: it is too large"},
+	{"a time that cannot be, beside a reference", func(_ *kernel, c *kase) {
+		c.references[0].experiment.Record = never(c.references[0].experiment.Record)
+	}, 4, "ratio", "it has no warm time: it is too large"},
+	{"a time that cannot be, against sessions", func(_ *kernel, c *kase) {
+		c.experiment.Record, c.alone.Record = baseBroke(), never(c.alone.Record)
+	}, 3, "latency", "it has no warm time: it is too large"},
 	{"everything skipped", func(k *kernel, c *kase) {
 		k.head, k.old = nil, nil
 		*c = kase{name: c.name}
