@@ -43,6 +43,41 @@ func TestStatesThatAreAbsent(t *testing.T) {
 	}
 }
 
+// What a record says of times that cannot be is in its raw input, word for word, and of a
+// state that has times nothing is said. It may say less.
+func TestAuditOfWhatIsAbsent(t *testing.T) {
+	const warm = `{"absent":{"kernel":"op/k","case":"small","regime":"warm","reason":"it is too large"}}` + "\n"
+	lines := func(raw string) map[string][]byte {
+		return map[string][]byte{"harness.jsonl": []byte(configLine + "\n" + raw)}
+	}
+	says := func(why string) map[evidence.CacheState]string {
+		return map[evidence.CacheState]string{evidence.Warm: why}
+	}
+	timed := []evidence.Sample{{CacheState: evidence.Warm}}
+	for _, c := range []struct {
+		name string
+		r    evidence.Record
+		raw  string
+		fine bool
+	}{
+		{"said", evidence.Record{Absent: says("it is too large")}, warm, true},
+		{"said by each process", evidence.Record{Absent: says("it is too large")}, warm + warm, true},
+		{"left out", evidence.Record{}, warm, true},
+		{"for another reason", evidence.Record{Absent: says("nobody knows")}, warm, false},
+		{"for no reason", evidence.Record{Absent: says("")}, warm, false},
+		{"never said", evidence.Record{Absent: says("it is too large")}, timeLine + "\n", false},
+		{"of a state with times", evidence.Record{Absent: says("it is too large"), Samples: timed}, warm + timeLine + "\n", false},
+		{"of another state", evidence.Record{Absent: map[evidence.CacheState]string{evidence.Cold: "it is too large"}}, warm, false},
+	} {
+		if c.r.Tier = evidence.Latency; (auditAbsent(&c.r, lines(c.raw)) == nil) != c.fine {
+			t.Errorf("%s: %v", c.name, auditAbsent(&c.r, lines(c.raw)))
+		}
+		if c.r.Tier = evidence.Correctness; len(c.r.Absent) > 0 && auditAbsent(&c.r, lines(c.raw)) == nil {
+			t.Errorf("%s, of a check: accepted", c.name)
+		}
+	}
+}
+
 // A test about a state that the pair has no time in is counted, and not measured: the
 // other tests of the pair are.
 func TestAbsentStateIsNotATest(t *testing.T) {
