@@ -100,6 +100,23 @@ func TestInfoCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
+// TestTheTimeOfATradeIsTimed: the condition of a trade asks for times of its own state of
+// the caches, which no other rule may be about.
+func TestTheTimeOfATradeIsTimed(t *testing.T) {
+	for _, when := range []string{"min_improvement: 3%", "limit: 8us"} {
+		rules := []string{"{id: t, metric: latency.typical, max_regression: 2%}", "{id: a, metric: ptxas.spill_bytes, limit: 0}",
+			"{id: pay, replaces: a, metric: ptxas.spill_bytes, limit: 64, when: {metric: latency.cold_typical, " + when + "}}"}
+		p := bound(t, policyOf(t, false, nil, rules...), Options{}, nil, subject("op/k", verdict.Changed, "small"))
+		if got := p.States(); !slices.Equal(got, []evidence.CacheState{evidence.Cold, evidence.Warm}) {
+			t.Errorf("%s: %q are timed", when, got)
+		}
+		q := of(p, "pay")
+		if n := q[0].Need(evidence.Answers, evidence.Latency); len(q) != 1 || n.State != evidence.Cold {
+			t.Errorf("%s: %+v", when, n)
+		}
+	}
+}
+
 func TestTiersThatAreAskedFor(t *testing.T) {
 	all := append([]string{"{id: pay, replaces: spills, metric: ptxas.spill_bytes, limit: 64, when: {metric: latency.typical, min_improvement: 3%}}"}, rules...)
 	for _, c := range []struct {

@@ -45,9 +45,9 @@ func (a *asker) conditions(r *policy.Rule) []Question {
 			}
 			q.Needs = a.needs(asked...)
 		case w.Limit.Set:
-			q.Needs = a.needs(a.record(evidence.Latency, s.Head, c, evidence.Answers))
+			q.Needs = a.needs(timed(a.record(evidence.Latency, s.Head, c, evidence.Answers), w))
 		default:
-			q.Needs = a.needs(a.pair(s.Base, c, evidence.Answers))
+			q.Needs = a.needs(timed(a.pair(s.Base, c, evidence.Answers), w))
 			q.Test = &compare.Test{CacheState: w.Metric.CacheState, Summary: w.Metric.Summary, Bound: w.Bound}
 		}
 		if !a.options.asks(w.Metric.Tier) {
