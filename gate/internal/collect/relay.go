@@ -185,10 +185,8 @@ func (a awaited) take(line string) bool {
 		return false
 	}
 	switch {
-	case m.Time != nil:
-		delete(a, unitMsg{Kernel: m.Time.Kernel, Case: m.Time.Case, Regime: m.Time.Regime})
-	case m.Absent != nil:
-		delete(a, unitMsg{Kernel: m.Absent.Kernel, Case: m.Absent.Case, Regime: m.Absent.Regime})
+	case m.Time != nil, m.Absent != nil:
+		delete(a, m.about())
 	case m.Error != nil:
 		a[unitMsg{}] = true
 	}
