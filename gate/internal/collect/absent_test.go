@@ -2,6 +2,9 @@ package collect
 
 import (
 	"context"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 	"github.com/kernelgate/gate/gate/internal/evidence"
 	"github.com/kernelgate/gate/gate/internal/gpu"
 	"github.com/kernelgate/gate/gate/internal/plan"
+	"github.com/kernelgate/gate/gate/internal/store"
 )
 
 // A unit that is too large for one state of the caches is timed in the other one, and
@@ -148,10 +152,10 @@ func TestTheRecordOfAStateThatIsAbsent(t *testing.T) {
 }
 
 // A test about a state of the caches in which the base has no time is not measured,
-// and the other tests of the pair are. A pair without any other says why.
+// and the other tests of the pair are. A pair without any other has a record that says why.
 func TestAStateThatTheBaseLacks(t *testing.T) {
 	cold := strings.Replace(timeLine, "warm", "cold", 1)
-	c, _ := fake(t, `times=0
+	c, kept := fake(t, `times=0
 absent=0
 echo '`+configLine+`'
 for u in $(echo "$*" | grep -o -e '--run [^ ]*' | sed 's/--run //'); do
@@ -187,8 +191,138 @@ echo "{\"end\":{\"begin\":0,\"check\":0,\"time\":$times,\"profile\":0,\"absent\"
 		t.Fatalf("%d records, %v", len(alone), err)
 	}
 	for _, r := range []*evidence.Record{records[2], alone[0]} {
-		if f := r.Failure; f == nil || f.Kind != evidence.Tool || f.Message != "the base has no warm time of this case: it is too large" {
-			t.Errorf("a pair without a test that can be measured: %+v", f)
+		if r.Failure != nil || len(r.Experiment.Rounds) != 0 || r.Untimed(evidence.Warm) != "it has no warm time: it is too large" || !slices.Contains(*kept, r) {
+			t.Errorf("a pair without a test that can be measured: %+v", r)
+		}
+	}
+	// A pair without a test has nothing that its pilot could answer.
+	if none, err := c.timeTogether(context.Background(), pairs[2:], nil, []evidence.CacheState{evidence.Warm}, compare.Budget{Pairs: 8}, compare.SequentialPlan()); err != nil || none[0].Failure == nil || slices.Contains(*kept, none[0]) {
+		t.Errorf("a pair without a test: %+v, %v", none[0], err)
+	}
+}
+
+// A pair is untimed where each of its tests is about a state that has no time, for a
+// reason, and in no other case.
+func TestUntimed(t *testing.T) {
+	large := map[evidence.CacheState]string{evidence.Warm: "it is too large"}
+	warm, cold := []evidence.CacheState{evidence.Warm}, []evidence.Sample{{CacheState: evidence.Cold}}
+	for _, c := range []struct {
+		name string
+		a    arms
+		want bool
+	}{
+		{"with a reason", arms{tested: warm, absent: large}, true},
+		{"with another time", arms{tested: warm, absent: large, experiment: evidence.Experiment{Pilot: cold}}, true},
+		{"without a reason", arms{tested: warm, absent: map[evidence.CacheState]string{evidence.Warm: ""}}, false},
+		{"of one test out of two", arms{tested: append(warm, evidence.Cold), absent: large, experiment: evidence.Experiment{Pilot: cold}}, false},
+		{"without a test", arms{absent: large}, false},
+		{"with a failure", arms{tested: warm, absent: large, failure: &evidence.Failure{}}, false},
+	} {
+		if got := c.a.untimed(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// onlyPilotOf is the record of a pair that has cold times alone and a test on warm ones,
+// with its raw inputs. Before says what there is of the pair when it is measured.
+func onlyPilotOf(t *testing.T, before func(*Bench, pair, []evidence.CacheState)) (*evidence.Record, map[string][]byte) {
+	t.Helper()
+	cold := func(line string) string { return strings.Replace(line, "warm", "cold", 1) }
+	lines := []string{timedLine, `{"absent":{"kernel":"op/k","case":"small","regime":"warm","reason":"it is too large"}}`, cold(timedLine), cold(timeLine)}
+	first := []string{strings.Replace(configLine, `"mode":"check"`, `"mode":"time"`, 1), peaksLine}
+	end := strings.Replace(endLine(lines...), `{"end":{`, `{"end":{"peaks":1,`, 1)
+	c, _ := fake(t, say(append(append(first, lines...), end)...))
+	c.processes = func(context.Context) ([]gpu.Process, error) { return nil, nil }
+	var raw map[string][]byte
+	c.keep = func(_ *evidence.Record, _ string, inputs map[string][]byte) error { raw = inputs; return nil }
+	p := pair{Base: side("op/k", "", strings.Repeat("a", 64)), Head: side("op/k", "", strings.Repeat("b", 64))}
+	for _, u := range []*unit{&p.Base, &p.Head} {
+		u.address.Host, u.address.Harness, u.address.Machine = strings.Repeat("c", 64), strings.Repeat("d", 64), evidence.Machine{}.Key()
+	}
+	states := []evidence.CacheState{evidence.Cold, evidence.Warm}
+	before(c, p, states)
+	records, err := c.timeTogether(context.Background(), []pair{p}, []plan.Test{question(0)}, states, compare.Budget{Pairs: 8}, compare.SequentialPlan())
+	if err != nil || len(records) != 1 || records[0].Failure != nil || raw == nil {
+		t.Fatalf("%+v, %v", records, err)
+	}
+	return records[0], raw
+}
+
+// What a run was to time, and left before its first round, does not stand in the way.
+func TestAPilotAloneAfterARunThatWasCut(t *testing.T) {
+	dir := t.TempDir()
+	r, raw := onlyPilotOf(t, func(c *Bench, p pair, states []evidence.CacheState) {
+		c.open = store.OpenUnfinished(dir, store.Audit{Now: c.now})
+		x := &experiment{c: c, states: states, as: c.together(compare.SequentialPlan(), states), start: c.now()}
+		pilot := []evidence.Sample{{CacheState: evidence.Cold, Calls: 8, KernelNodes: 8, BatchesNS: []float64{7, 8}}}
+		if err := x.save(&arms{pair: p, experiment: evidence.Experiment{Pilot: pilot, Discarded: []evidence.Discarded{{Order: "AB", Reason: "it is warm"}}}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := (Auditor{}).Audit(r, raw); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*/*/*/*")); len(left) != 0 {
+		t.Errorf("%q is left", left)
+	}
+}
+
+// An experiment without a round is one whose pilot says that there can be none, and
+// nothing else is.
+func TestAuditOfAPilotAlone(t *testing.T) {
+	r, raw := onlyPilotOf(t, func(*Bench, pair, []evidence.CacheState) {})
+	if err := (Auditor{}).Audit(r, raw); err != nil {
+		t.Fatal(err)
+	}
+	pilot := string(raw["pilot.jsonl"])
+	swapped := func(was, is string) func(*evidence.Record, map[string][]byte) {
+		return func(_ *evidence.Record, raw map[string][]byte) {
+			raw["pilot.jsonl"] = []byte(strings.Replace(pilot, was, is, 1))
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(r *evidence.Record, raw map[string][]byte)
+	}{
+		{"nothing is absent", "it has the raw inputs", func(r *evidence.Record, _ map[string][]byte) { r.Absent = nil }},
+		{"raw inputs of rounds", "it has the raw inputs", func(_ *evidence.Record, raw map[string][]byte) {
+			for _, name := range pairRaw {
+				raw[name] = raw["pilot.jsonl"]
+			}
+			delete(raw, "pilot.jsonl")
+		}},
+		{"rounds", "it has the raw inputs", func(r *evidence.Record, _ map[string][]byte) {
+			r.Experiment.Rounds = []evidence.Round{{Order: "AB", Base: r.Experiment.Pilot, Head: r.Experiment.Pilot}}
+		}},
+		{"not finished", "it has the raw inputs", func(r *evidence.Record, _ map[string][]byte) { r.Open = &evidence.Open{Plan: "p"} }},
+		{"another state is absent", "times that it cannot have", func(r *evidence.Record, _ map[string][]byte) {
+			r.Absent = map[evidence.CacheState]string{evidence.Cold: "it is too large"}
+		}},
+		{"the harness said nothing", "times that it cannot have", swapped("it is too large", "")},
+		{"the state has a time, too", "its pilot has a warm time", func(r *evidence.Record, raw map[string][]byte) {
+			swapped(`{"absent":`, timedLine+"\n"+timeLine+"\n"+`{"absent":`)(r, raw)
+			r.Experiment.Pilot = append([]evidence.Sample{r.Experiment.Pilot[0]}, r.Experiment.Pilot...)
+			r.Experiment.Pilot[0].CacheState = evidence.Warm
+		}},
+		{"the state has a time in the raw input alone", "samples of the base", swapped(`{"absent":`, timedLine+"\n"+timeLine+"\n"+`{"absent":`)},
+		{"another pilot", "is not the one in its raw input", func(r *evidence.Record, _ map[string][]byte) { r.Experiment.Pilot[0].BatchesNS = []float64{1, 2} }},
+		{"no pilot", "samples of the base", func(r *evidence.Record, _ map[string][]byte) { r.Experiment.Pilot = nil }},
+		{"a process without its end", "whole processes", swapped(`{"end":`+strings.SplitN(pilot, `{"end":`, 2)[1], "")},
+		{"a round that did not count", "was not ended by its pilot", func(r *evidence.Record, _ map[string][]byte) {
+			r.Experiment.Discarded = []evidence.Discarded{{Order: "AB", Reason: "it is warm"}}
+		}},
+		{"ended by its time", "was not ended by its pilot", func(r *evidence.Record, _ map[string][]byte) { r.Experiment.Stopped = "wall" }},
+		{"goes on with another", "was not ended by its pilot", func(r *evidence.Record, _ map[string][]byte) { r.Continues = strings.Repeat("e", 64) }},
+		{"a figure of its own", "", func(r *evidence.Record, _ map[string][]byte) { r.Metrics["latency.typical"] = evidence.Of(1, "ns") }},
+		{"of another case", "", swapped(`"case":"small"`, `"case":"large"`)},
+	} {
+		changed, x, inputs := *r, *r.Experiment, maps.Clone(raw)
+		x.Pilot = slices.Clone(x.Pilot)
+		changed.Experiment, changed.Metrics = &x, maps.Clone(r.Metrics)
+		c.change(&changed, inputs)
+		if err := (Auditor{}).Audit(&changed, inputs); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 }

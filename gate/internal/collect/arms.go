@@ -7,7 +7,6 @@ import (
 
 	"github.com/kernelgate/gate/gate/internal/compare"
 	"github.com/kernelgate/gate/gate/internal/evidence"
-	"github.com/kernelgate/gate/gate/internal/plan"
 )
 
 // arms is what was measured of one pair.
@@ -20,6 +19,8 @@ type arms struct {
 	continues  string                         // digest of the record that this one goes on with
 	spent      compare.Cost                   // before this run
 	saved      int                            // rounds that lie on the disk
+	tested     []evidence.CacheState          // what its tests are about
+	pilot      []byte                         // protocol lines
 	absent     map[evidence.CacheState]string // why the base has no time
 }
 
@@ -76,6 +77,12 @@ func (a *arms) holds(state evidence.CacheState) bool {
 	return slices.ContainsFunc(a.experiment.Pilot, func(s evidence.Sample) bool { return s.CacheState == state })
 }
 
+// untimed reports whether the base has a time in none of the states that the tests of
+// a pair are about, and the harness says why: no run could decide any of them.
+func (a *arms) untimed() bool {
+	return a.failure == nil && len(a.tested) > 0 && !slices.ContainsFunc(a.tested, func(s evidence.CacheState) bool { return a.holds(s) || a.absent[s] == "" })
+}
+
 func (a *arms) unit(head bool) unit {
 	if head {
 		return a.pair.Head
@@ -102,7 +109,7 @@ func (x *experiment) whyNoRound(a *arms) string {
 	if n := len(a.experiment.Discarded); n > 0 {
 		return "no round could be measured: " + a.experiment.Discarded[n-1].Reason
 	}
-	asked := slices.ContainsFunc(x.tests, func(t plan.Test) bool { return x.arms[t.Task] == a })
+	asked := slices.ContainsFunc(a.tested, a.holds)
 	for _, state := range x.states {
 		if !asked && (x.piloted || len(a.experiment.Pilot) > 0) && !a.holds(state) {
 			why := fmt.Sprintf("%s has no %s time of this case", a.pair.other(), state)

@@ -62,6 +62,7 @@ var (
 	digest   = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	hexID    = regexp.MustCompile(`^(v[0-9]+)?[0-9a-f]{64}$`) // that of a kernel begins with its scheme
 	pairRaw  = []string{"base.jsonl", "head.jsonl", "orders.txt"}
+	pilotRaw = []string{"pilot.jsonl"}
 	sections = func(r *evidence.Record) []string {
 		var out []string
 		for name, there := range map[string]bool{"checks": len(r.Checks) > 0, "launches": len(r.Launches) > 0, "samples": len(r.Samples) > 0,
@@ -93,6 +94,9 @@ func wellFormed(r *evidence.Record, raw []string) error {
 	}
 	if r.Base != nil {
 		want.raw, want.sections = pairRaw, []string{"experiment"}
+		if onlyPilot(r) {
+			want.raw = pilotRaw
+		}
 		if b := *r.Base; r.Tier != evidence.Latency || b.Op != r.Address.Op || b.Case != r.Address.Case || b.Harness != r.Address.Harness || b.Machine != r.Address.Machine {
 			return errors.New("its two arms are not of one op, case, harness and machine")
 		}
@@ -121,6 +125,11 @@ func wellFormed(r *evidence.Record, raw []string) error {
 		return fmt.Errorf("it holds %q, and a record of its tier holds %q", got, want.sections)
 	}
 	return nil
+}
+
+// onlyPilot reports whether an experiment says that its pilot is all that can be timed.
+func onlyPilot(r *evidence.Record) bool {
+	return r.Experiment != nil && len(r.Experiment.Rounds) == 0 && r.Open == nil && len(r.Absent) > 0
 }
 
 // sameFigures compares metrics with those that follow from the raw input.
@@ -329,6 +338,9 @@ func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 	if spent := seconds(base) + seconds(head); !(x.TimedSeconds >= spent*(1-1e-9)) || !(x.WallSeconds >= 0) {
 		return fmt.Errorf("it says %g s of batches, and its samples %g", x.TimedSeconds, spent)
 	}
+	if onlyPilot(r) {
+		return auditPilot(r, raw["pilot.jsonl"])
+	}
 	if err := openStates(r.Open, slices.Concat(base, head)); err != nil {
 		return err
 	}
@@ -342,6 +354,24 @@ func auditExperiment(r *evidence.Record, raw map[string][]byte) error {
 		return err
 	}
 	return timesFollow(r, head)
+}
+
+// auditPilot holds an experiment that ended with its pilot against what the harness
+// said there: a state that is called absent has no time in it, and no round was begun.
+func auditPilot(r *evidence.Record, data []byte) error {
+	x := r.Experiment
+	if len(x.Discarded) > 0 || x.Stopped != "resolved" || r.Continues != "" {
+		return errors.New("it holds no round, and was not ended by its pilot")
+	}
+	for _, s := range x.Pilot {
+		if r.Absent[s.CacheState] != "" {
+			return fmt.Errorf("its pilot has a %s time, and it says that there can be none", s.CacheState)
+		}
+	}
+	if err := sameTimes(r, data, " of the base", x.Pilot); err != nil {
+		return err
+	}
+	return timesFollow(r, nil)
 }
 
 func auditSessions(_ Auditor, r *evidence.Record, _ map[string][]byte) error {

@@ -115,12 +115,14 @@ func auditCapacity(r *evidence.Record, raw map[string][]byte) error {
 	return nil
 }
 
-// headLines are what the harness said of the head of a record of times; nil for every
-// other record.
+// headLines are what the harness said of the head of a record of times, of its base
+// where the pilot is all that was timed; nil for every other record.
 func headLines(r *evidence.Record, raw map[string][]byte) []byte {
 	switch {
 	case r.Tier != evidence.Latency:
 		return nil
+	case r.Base != nil && raw["pilot.jsonl"] != nil:
+		return raw["pilot.jsonl"]
 	case r.Base != nil:
 		return raw["head.jsonl"]
 	}

@@ -82,10 +82,10 @@ func (c *Bench) timeTogether(ctx context.Context, pairs []pair, tests []plan.Tes
 	return records, err
 }
 
-// pilot times the base once: a floor in ns becomes a share of that time. What is
-// continued has a pilot, which stays.
+// pilot times the base once: a floor in ns becomes a share of that time. The pilot of
+// what has a round stays.
 func (x *experiment) pilot(ctx context.Context) error {
-	if !slices.ContainsFunc(x.arms, func(a *arms) bool { return len(a.experiment.Pilot) == 0 }) {
+	if !slices.ContainsFunc(x.arms, func(a *arms) bool { return len(a.experiment.Rounds) == 0 }) {
 		return nil
 	}
 	series, err := x.first(ctx)
@@ -94,8 +94,8 @@ func (x *experiment) pilot(ctx context.Context) error {
 	}
 	for _, a := range x.arms {
 		t := series[a.pair.Base.run()]
-		if len(a.experiment.Pilot) == 0 {
-			a.experiment.Pilot = t.samples
+		if len(a.experiment.Rounds) == 0 {
+			a.experiment.Pilot, a.pilot = t.samples, t.raw.Bytes()
 		}
 		a.blame(t, false)
 	}
@@ -124,6 +124,7 @@ func (x *experiment) plan(tests []plan.Test, budget compare.Budget, p compare.Pl
 	var asked []compare.Series
 	for _, t := range tests {
 		a := x.arms[t.Task]
+		a.tested = append(a.tested, t.CacheState)
 		if a.failure != nil || !a.holds(t.CacheState) {
 			p.Elsewhere++
 			continue
@@ -396,6 +397,9 @@ func orderWord(o compare.Order) string {
 // an error, a failure or a restless device ended stays where the next run goes on
 // with it. Where there is a failure, that is handed back.
 func (x *experiment) record(a *arms) (*evidence.Record, error) {
+	if len(a.experiment.Rounds) == 0 && a.untimed() {
+		return x.untimed(a)
+	}
 	if len(a.experiment.Rounds) == 0 {
 		f := a.failure
 		if f == nil {
@@ -413,6 +417,18 @@ func (x *experiment) record(a *arms) (*evidence.Record, error) {
 	r, err := x.measured(a)
 	if err == nil {
 		err = x.c.finish(r, a.pair.Base.kernel, a.raw())
+	}
+	return r, err
+}
+
+// untimed keeps the record of a pair of which the harness says why nothing that is
+// tested can be timed. What it says is in the raw input of the pilot.
+func (x *experiment) untimed(a *arms) (*evidence.Record, error) {
+	a.experiment = evidence.Experiment{Pilot: a.experiment.Pilot, Stopped: "resolved"}
+	r, err := x.measured(a)
+	if err == nil {
+		r.Capacity = capacityOf(a.pilot)
+		err = x.c.finish(r, a.pair.Base.kernel, map[string][]byte{"pilot.jsonl": a.pilot})
 	}
 	return r, err
 }

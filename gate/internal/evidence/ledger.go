@@ -206,6 +206,9 @@ func (n *Need) refuses(r *Record) string {
 		}
 		return fmt.Sprintf("the experiment recorded on %s was %s", n.At.Machine, why)
 	}
+	if x := r.Experiment; x != nil && len(x.Rounds) == 0 && r.Untimed(n.State) == "" {
+		return fmt.Sprintf("the experiment recorded on %s holds no round", n.At.Machine)
+	}
 	if _, ok := r.Metrics[n.Holds]; !ok && n.Holds != "" {
 		return fmt.Sprintf("the recorded %s does not hold %s", r.Tier, n.Holds)
 	}

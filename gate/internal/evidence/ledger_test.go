@@ -35,7 +35,14 @@ func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
 	recent := func(n *Need) { n.Dated = &Window{now.Add(-24 * time.Hour), now} }
 	dated := func(at string) func(*Record) { return func(r *Record) { r.Provenance.Recorded = at } }
 	ended := func(how string) func(*Record) {
-		return func(r *Record) { r.Tier, r.Experiment = Latency, &Experiment{Stopped: how} }
+		return func(r *Record) {
+			r.Tier, r.Experiment = Latency, &Experiment{Stopped: how, Rounds: []Round{{Head: []Sample{{CacheState: Warm}}}}}
+		}
+	}
+	onlyPilot := func(absent CacheState) func(*Record) {
+		return func(r *Record) {
+			r.Tier, r.Experiment, r.Absent = Latency, &Experiment{Stopped: "resolved", Pilot: []Sample{{CacheState: Cold}}}, map[CacheState]string{absent: "it is too large"}
+		}
 	}
 	failed := func(also func(*Record)) func(*Record) {
 		return func(r *Record) {
@@ -60,6 +67,10 @@ func TestFindRefusesWhatDoesNotAnswer(t *testing.T) {
 		{"lacks the time", func(r *Record) { r.Samples = []Sample{{CacheState: Cold}} }, func(n *Need) { n.State = Warm }, "the profile recorded on h200-1 holds no warm times"},
 		{"can never have the time", func(r *Record) { r.Absent = map[CacheState]string{Warm: "it is too large"} }, func(n *Need) { n.State = Warm }, ""},
 		{"can never have another time", func(r *Record) { r.Absent = map[CacheState]string{Warm: "it is too large"} }, func(n *Need) { n.State = Cold }, "the profile recorded on h200-1 holds no cold times"},
+		{"a pilot that has no such time", onlyPilot(Warm), func(n *Need) { n.State = Warm }, ""},
+		{"a pilot that has the time", onlyPilot(Warm), func(n *Need) { n.State = Cold }, "the experiment recorded on h200-1 holds no round"},
+		{"a pilot, for any time", onlyPilot(Warm), func(*Need) {}, "the experiment recorded on h200-1 holds no round"},
+		{"a pilot without a reason", onlyPilot(""), func(n *Need) { n.State = Warm }, "the experiment recorded on h200-1 holds no round"},
 		{"holds what is asked", func(*Record) {}, func(n *Need) { n.Holds = "ncu.waves" }, ""},
 		{"names what this chip lacks", func(*Record) {}, func(n *Need) { n.Holds = "ncu.none" }, ""},
 		{"lacks what is asked", func(*Record) {}, func(n *Need) { n.Holds = "ncu.other" }, "the recorded profile does not hold ncu.other"},
