@@ -1,10 +1,14 @@
 // r14: long sequences. One warp feeds the copy engine, two or three warpgroups
 // multiply; each has the next scores on the tensor cores while it takes the
-// exponentials of these. README.md says what it teaches.
+// exponentials of these. There is a block for each SM: it goes from rows to rows, and
+// asks for the first scores of the next ones before the last product of these.
+// README.md says what it teaches.
 
 #include <cuda.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+
+#include <algorithm>
 
 #include "gate.h"
 
@@ -18,6 +22,9 @@ constexpr float kLog2e = 1.4426950408889634f;
 constexpr int kRows = 64;   // query rows of a warpgroup
 constexpr int kKeys = 128;  // of a tile
 constexpr int kStages = 2;
+// Powers of two by which scores may exceed the maximum that they are reduced by. FP16
+// holds 2^8 and is as exact there as at 1, and most tiles then need no rescaling.
+constexpr float kSlack = 8.f;
 
 // A Shape is what the head dimension decides.
 template <int dim>
@@ -29,7 +36,17 @@ struct Shape {
   static constexpr int q_bytes = kRows * dim * 2, tile_bytes = kKeys * dim * 2;
   static constexpr int q = 0, k = q + warpgroups * q_bytes, v = k + kStages * tile_bytes;
   static constexpr int barriers = v + kStages * tile_bytes;
-  static constexpr int shared_bytes = barriers + 8 * (1 + 4 * kStages) + 1024;  // and room to align
+  // Barriers in the order in which they lie: one for each stage, and of Q one for each warpgroup.
+  static constexpr int k_full = 0, k_free = kStages, v_full = 2 * kStages, v_free = 3 * kStages;
+  static constexpr int q_full = 4 * kStages, q_free = q_full + warpgroups, num_barriers = q_free + warpgroups;
+  static constexpr int shared_bytes = barriers + 8 * num_barriers + 1024;  // and room to align
+};
+
+struct Arguments {
+  CUtensorMap q, k, v;
+  half* out;
+  int length, heads;
+  float scale;  // log2(e)/√dim
 };
 
 // ---- Barriers in shared memory ----
@@ -117,9 +134,12 @@ __device__ __forceinline__ void mma_wait(Accumulator<128>& d) {
 }
 
 // Rows of 128 bytes in the 128-byte swizzle: groups of 8 rows are 1,024 bytes
-// apart, and the halves of wider rows `half_bytes`.
-__device__ __forceinline__ uint64_t tile_descriptor(uint32_t shared, int half_bytes) {
-  return (uint64_t{1} << 62) | (uint64_t{1024 >> 4} << 32) | (static_cast<uint64_t>(half_bytes >> 4) << 16) | ((shared & 0x3FFFF) >> 4);
+// apart, and the halves of wider rows `half_bytes`. What lies `offset` bytes behind
+// `shared` is one addition away: shared memory ends below 256 KB, so that the sum
+// stays within the 14 bits of the address.
+__device__ __forceinline__ uint64_t tile_descriptor(uint32_t shared, int offset, int half_bytes) {
+  const uint32_t low = (static_cast<uint32_t>(half_bytes >> 4) << 16 | (shared & 0x3FFFF) >> 4) + (offset >> 4);
+  return (uint64_t{1} << 62) | (uint64_t{1024 >> 4} << 32) | low;
 }
 
 // d (+)= A · Bᵀ for 16 of the head's dimensions, both operands in shared memory.
@@ -169,9 +189,10 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-// A Row carries the online softmax of one query row: the largest score so far, in
-// powers of two, this lane's share of the sum, and what the output so far is
-// multiplied with before the next product.
+// A Row carries the online softmax of one query row: the maximum that scores are
+// reduced by, in powers of two, which none so far exceeds by more than kSlack; this
+// lane's share of the sum; and what the output so far is multiplied with before the
+// next product.
 struct Row {
   float max = -INFINITY, sum = 0.f, rescale = 1.f;
 };
@@ -182,7 +203,8 @@ __device__ __forceinline__ void softmax_step(Row& row, Accumulator<kKeys>& score
   float tile_max = scores[0][e];
 #pragma unroll
   for (int j = 0; j < kKeys / 8; ++j) tile_max = fmaxf(tile_max, fmaxf(scores[j][e], scores[j][e + 1]));
-  const float max = fmaxf(row.max, quad_max(tile_max) * scale);
+  const float largest = fmaxf(row.max, quad_max(tile_max) * scale);
+  const float max = largest > row.max + kSlack ? largest : row.max;
   row.rescale = exp2_fast(row.max - max);
   row.max = max;
   row.sum *= row.rescale;
@@ -192,6 +214,11 @@ __device__ __forceinline__ void softmax_step(Row& row, Accumulator<kKeys>& score
     scores[j][e + 1] = exp2_fast(fmaf(scores[j][e + 1], scale, -max));
     row.sum += scores[j][e] + scores[j][e + 1];
   }
+}
+
+__device__ __forceinline__ void softmax(Row& upper, Row& lower, Accumulator<kKeys>& scores, float scale) {
+  softmax_step<0>(upper, scores, scale);
+  softmax_step<2>(lower, scores, scale);
 }
 
 using Probabilities = uint32_t[kKeys / 16][4];
@@ -212,7 +239,7 @@ __device__ __forceinline__ void issue_qk(Accumulator<kKeys>& scores, uint32_t q,
 #pragma unroll
   for (int step = 0; step < dim / 16; ++step) {
     const int half = step / 4, offset = step % 4 * 32;
-    mma_shared(scores, tile_descriptor(q + half * kRows * 128 + offset, 16), tile_descriptor(k + half * kKeys * 128 + offset, 16), step > 0);
+    mma_shared(scores, tile_descriptor(q, half * kRows * 128 + offset, 16), tile_descriptor(k, half * kKeys * 128 + offset, 16), step > 0);
   }
   mma_commit();
 }
@@ -221,11 +248,13 @@ __device__ __forceinline__ void issue_pv(Accumulator<dim>& out, const Probabilit
   mma_fence();
 #pragma unroll
   for (int step = 0; step < kKeys / 16; ++step)
-    mma_registers(out, p[step], tile_descriptor(v + step * 2048, kKeys * 128), step > 0 || !first);
+    mma_registers(out, p[step], tile_descriptor(v, step * 2048, kKeys * 128), step > 0 || !first);
   mma_commit();
 }
 template <int dim>
 __device__ __forceinline__ void rescale(Accumulator<dim>& out, const Row& upper, const Row& lower) {
+  // A warp goes one way as a whole, for wgmma needs all of its lanes.
+  if (!__any_sync(~0u, upper.rescale != 1.f || lower.rescale != 1.f)) return;
 #pragma unroll
   for (int j = 0; j < dim / 8; ++j) {
     out[j][0] *= upper.rescale, out[j][1] *= upper.rescale;
@@ -233,129 +262,210 @@ __device__ __forceinline__ void rescale(Accumulator<dim>& out, const Row& upper,
   }
 }
 
-// One warp asks for all tiles, as far ahead as there are stages.
+// A Course is what a block does: row blocks, as far apart as there are blocks, and for
+// each one tile of keys after the other. Row blocks of one head are neighbours, so that
+// blocks that run together read the same keys.
 template <int dim>
-__device__ __forceinline__ void produce(uint32_t base, const CUtensorMap* q_map, const CUtensorMap* k_map, const CUtensorMap* v_map,
-                                        int first_row, int first_key, int tiles) {
+struct Course {
+  static constexpr int rows = kRows * Shape<dim>::warpgroups;  // of a row block
+  const int length;
+  int tiles;           // of keys, in a row block
+  int block, key = 0;  // where it stands: the row block, and the tile of keys
+  int left;            // tiles from here to the end
+
+  __device__ __forceinline__ Course(int length, int heads) : length(length), tiles(length / kKeys), block(blockIdx.x) {
+    const int step = gridDim.x, blocks = in_head() * heads;
+    left = ((blocks - 1 - block) / step + 1) * tiles;
+  }
+  // Goes on by a tile; true if it is the first one of a row block.
+  __device__ __forceinline__ bool advance() {
+    --left;
+    if (++key < tiles) return false;
+    key = 0;
+    block += gridDim.x;
+    return true;
+  }
+  // Whether it stands at the last tile of the row block.
+  __device__ __forceinline__ bool last() const { return key + 1 == tiles; }
+  // The row blocks of a head; the head of a row block, and where in that it begins.
+  __device__ __forceinline__ int in_head() const { return (length + rows - 1) / rows; }
+  __device__ __forceinline__ int head(int of) const { return of / in_head(); }
+  __device__ __forceinline__ int row_in_head(int of) const { return of % in_head() * rows; }
+};
+
+template <int dim>
+__device__ __forceinline__ uint32_t barrier_at(uint32_t base, int i) {
+  return base + Shape<dim>::barriers + 8 * i;
+}
+
+// How many arrivals a barrier waits for: one of each warp that frees a stage or Q, and
+// one of the thread that fills it.
+template <int dim>
+__device__ __forceinline__ int arrivals(int i) {
   using S = Shape<dim>;
-  const auto barrier = [&](int i) { return base + S::barriers + 8 * i; };
-  expect_bytes(barrier(0), S::warpgroups * S::q_bytes);
-  for (int group = 0; group < S::warpgroups; ++group)
-    for (int half = 0; half < S::halves; ++half)
-      load_box(base + S::q + group * S::q_bytes + half * kRows * 128, q_map, 64 * half, first_row + group * kRows, barrier(0));
-  for (int tile = 0; tile < tiles; ++tile) {
-    const int stage = tile % kStages, free = (tile / kStages + 1) & 1;
+  if (i >= S::q_free) return 4;
+  const bool free = i < S::q_full && i / kStages % 2 == 1;
+  return free ? 4 * S::warpgroups : 1;
+}
+
+// One warp asks for all tiles, as far ahead as there are stages, and for the next Q of a
+// warpgroup when that has the last scores of the rows before.
+template <int dim>
+__device__ __forceinline__ void produce(uint32_t base, const Arguments& a) {
+  using S = Shape<dim>;
+  Course<dim> at(a.length, a.heads);
+  const auto barrier = [&](int i) { return barrier_at<dim>(base, i); };
+  bool fresh = true;
+  int q_phase = 1;
+  for (int tile = 0; at.left > 0; ++tile) {
+    const int stage = tile % kStages, free = (tile / kStages + 1) & 1, first_key = at.head(at.block) * a.length;
     const auto load = [&](int full, int empty, int offset, const CUtensorMap* map) {
       wait(barrier(empty + stage), free);
       expect_bytes(barrier(full + stage), S::tile_bytes);
       for (int half = 0; half < S::halves; ++half)
-        load_box(base + offset + stage * S::tile_bytes + half * kKeys * 128, map, 64 * half, first_key + tile * kKeys, barrier(full + stage));
+        load_box(base + offset + stage * S::tile_bytes + half * kKeys * 128, map, 64 * half, first_key + at.key * kKeys, barrier(full + stage));
     };
-    load(1, 1 + kStages, S::k, k_map);
-    load(1 + 2 * kStages, 1 + 3 * kStages, S::v, v_map);
+    load(S::k_full, S::k_free, S::k, &a.k);
+    if (fresh) {
+      for (int group = 0; group < S::warpgroups; ++group) {
+        wait(barrier(S::q_free + group), q_phase);
+        expect_bytes(barrier(S::q_full + group), S::q_bytes);
+        const int row = first_key + at.row_in_head(at.block) + group * kRows;
+        for (int half = 0; half < S::halves; ++half)
+          load_box(base + S::q + group * S::q_bytes + half * kRows * 128, &a.q, 64 * half, row, barrier(S::q_full + group));
+      }
+      q_phase ^= 1;
+    }
+    load(S::v_full, S::v_free, S::v, &a.v);
+    fresh = at.advance();
   }
 }
 
+// Operands are what a warpgroup waits for and frees: its rows of Q, and K and V by the
+// number of the tile in the block's course.
 template <int dim>
-__device__ __forceinline__ void consume(uint32_t base, half* o, int rows, int group, int tiles, float scale) {
+struct Operands {
   using S = Shape<dim>;
-  const int thread = threadIdx.x % 128, lane = thread % 32;
-  const auto barrier = [&](int i) { return base + S::barriers + 8 * i; };
-  const uint32_t q = base + S::q + group * S::q_bytes;
-  const auto k = [&](int tile) { return base + S::k + tile % kStages * S::tile_bytes; };
-  const auto v = [&](int tile) { return base + S::v + tile % kStages * S::tile_bytes; };
-  const auto wait_k = [&](int tile) { wait(barrier(1 + tile % kStages), tile / kStages & 1); };
-  const auto wait_v = [&](int tile) { wait(barrier(1 + 2 * kStages + tile % kStages), tile / kStages & 1); };
-  const auto free_k = [&](int tile) { if (lane == 0) arrive(barrier(1 + kStages + tile % kStages)); };
-  const auto free_v = [&](int tile) { if (lane == 0) arrive(barrier(1 + 3 * kStages + tile % kStages)); };
-  constexpr int both = 256;  // threads that meet when one warpgroup gives its turn to the next
-  const int next = (group + 1) % S::warpgroups;
+  const uint32_t base;
+  const int group, lane;
 
-  Accumulator<kKeys> scores;
-  Accumulator<dim> out;
-  Probabilities p;
-  Row upper, lower;
-  wait(barrier(0), 0);
-  wait_k(0);
-  if (ORDERED && group == S::warpgroups - 1) give_turn<both>(0);
-  if (ORDERED) take_turn<both>(group);
-  issue_qk<dim>(scores, q, k(0));
-  mma_wait<0>(scores);
-  free_k(0);
-  if (ORDERED && (tiles > 1 || next > 0)) give_turn<both>(next);
-  softmax_step<0>(upper, scores, scale);
-  softmax_step<2>(lower, scores, scale);
-  pack_scores(p, scores);
+  __device__ __forceinline__ uint32_t k(int tile) const { return base + S::k + tile % kStages * S::tile_bytes; }
+  __device__ __forceinline__ uint32_t v(int tile) const { return base + S::v + tile % kStages * S::tile_bytes; }
+  __device__ __forceinline__ void wait_q(int phase) const { wait(barrier_at<dim>(base, S::q_full + group), phase); }
+  __device__ __forceinline__ void wait_k(int tile) const { wait(barrier_at<dim>(base, S::k_full + tile % kStages), tile / kStages & 1); }
+  __device__ __forceinline__ void wait_v(int tile) const { wait(barrier_at<dim>(base, S::v_full + tile % kStages), tile / kStages & 1); }
+  __device__ __forceinline__ void free_q() const { free(S::q_free + group); }
+  __device__ __forceinline__ void free_k(int tile) const { free(S::k_free + tile % kStages); }
+  __device__ __forceinline__ void free_v(int tile) const { free(S::v_free + tile % kStages); }
 
-  for (int tile = 1; tile < tiles; ++tile) {
-    wait_k(tile);
-    if (ORDERED) take_turn<both>(group);
-    issue_qk<dim>(scores, q, k(tile));
-    if (tile > 1) rescale<dim>(out, upper, lower);
-    wait_v(tile - 1);
-    issue_pv<dim>(out, p, v(tile - 1), tile == 1);
-    if (ORDERED && (tile + 1 < tiles || next > 0)) give_turn<both>(next);
-    mma_wait<1>(scores);
-    free_k(tile);
-    softmax_step<0>(upper, scores, scale);
-    softmax_step<2>(lower, scores, scale);
-    mma_wait<0>(out);
-    free_v(tile - 1);
-    pack_scores(p, scores);
-  }
-  if (tiles > 1) rescale<dim>(out, upper, lower);
-  wait_v(tiles - 1);
-  issue_pv<dim>(out, p, v(tiles - 1), tiles == 1);
-  mma_wait<0>(out);
+ private:
+  __device__ __forceinline__ void free(int i) const { if (lane == 0) arrive(barrier_at<dim>(base, i)); }
+};
 
+// Stores a warpgroup's rows, which begin at `first_row` of the head that begins at `head_row`.
+template <int dim>
+__device__ __forceinline__ void store(const Arguments& a, const Accumulator<dim>& out, const Row& upper, const Row& lower, int head_row, int first_row) {
   const float u = 1.f / quad_sum(upper.sum), l = 1.f / quad_sum(lower.sum);
-  const int row = thread / 32 * 16 + lane / 4;
-  half* to = o + static_cast<size_t>(row) * dim + lane % 4 * 2;
+  const int thread = threadIdx.x % 128, lane = thread % 32, row = first_row + thread / 32 * 16 + lane / 4;
+  half* to = a.out + static_cast<size_t>(head_row + row) * dim + lane % 4 * 2;
 #pragma unroll
   for (int j = 0; j < dim / 8; ++j) {
-    if (row < rows) *reinterpret_cast<uint32_t*>(to + 8 * j) = pack(out[j][0] * u, out[j][1] * u);
-    if (row + 8 < rows) *reinterpret_cast<uint32_t*>(to + 8 * dim + 8 * j) = pack(out[j][2] * l, out[j][3] * l);
+    if (row < a.length) *reinterpret_cast<uint32_t*>(to + 8 * j) = pack(out[j][0] * u, out[j][1] * u);
+    if (row + 8 < a.length) *reinterpret_cast<uint32_t*>(to + 8 * dim + 8 * j) = pack(out[j][2] * l, out[j][3] * l);
   }
 }
 
-// Grid: (blocks of rows, heads). scale is log2(e)/√dim.
+// All tiles of a block's course are one sequence: while the last product of a row block
+// runs, the first scores of the next one are on their way.
 template <int dim>
-__device__ __forceinline__ void attend(const CUtensorMap* q_map, const CUtensorMap* k_map, const CUtensorMap* v_map, half* o, int length, float scale) {
+__device__ __forceinline__ void consume(uint32_t base, int group, const Arguments& a) {
+  using S = Shape<dim>;
+  const Operands<dim> in{base, group, static_cast<int>(threadIdx.x % 32)};
+  const uint32_t q = base + S::q + group * S::q_bytes;
+  constexpr int both = 256;  // threads that meet when one warpgroup gives its turn to the next
+  const int next = (group + 1) % S::warpgroups;
+  const auto take = [&] { if (ORDERED) take_turn<both>(group); };
+  // Without more to do, the last warpgroup gives no turn, for none would take it.
+  const auto give = [&](bool more) { if (ORDERED && (more || next > 0)) give_turn<both>(next); };
+
+  Course<dim> at(a.length, a.heads);  // the tile whose scores are asked for last
+  Accumulator<kKeys> scores;
+  Accumulator<dim> out;
+  Probabilities p;  // of the tile before
+  Row upper, lower;
+  int q_phase = 0;
+  in.wait_q(q_phase);
+  in.wait_k(0);
+  if (ORDERED && group == S::warpgroups - 1) give_turn<both>(0);
+  take();
+  issue_qk<dim>(scores, q, in.k(0));
+  mma_wait<0>(scores);
+  in.free_k(0);
+  if (at.last()) in.free_q();
+  give(at.left > 1);
+  softmax(upper, lower, scores, a.scale);
+  pack_scores(p, scores);
+
+  bool first = true;  // tile of its row block, which p belongs to
+  const auto multiply = [&](int tile) {
+    if (!first) rescale<dim>(out, upper, lower);
+    in.wait_v(tile);
+    issue_pv<dim>(out, p, in.v(tile), first);
+  };
+  const auto store_block = [&](int block, const Row& u, const Row& l) {
+    store<dim>(a, out, u, l, at.head(block) * a.length, at.row_in_head(block) + group * kRows);
+  };
+  int tile = 1;
+  for (; at.left > 1; ++tile) {
+    const int block = at.block;
+    const bool fresh = at.advance();
+    if (fresh) in.wait_q(q_phase ^= 1);
+    in.wait_k(tile);
+    take();
+    issue_qk<dim>(scores, q, in.k(tile));
+    multiply(tile - 1);
+    give(at.left > 1);
+    mma_wait<1>(scores);
+    in.free_k(tile);
+    if (at.last()) in.free_q();
+    const Row upper_before = upper, lower_before = lower;
+    if (fresh) upper = Row(), lower = Row();
+    softmax(upper, lower, scores, a.scale);
+    mma_wait<0>(out);
+    in.free_v(tile - 1);
+    if (fresh) store_block(block, upper_before, lower_before);
+    pack_scores(p, scores);
+    first = fresh;
+  }
+  multiply(tile - 1);
+  mma_wait<0>(out);
+  store_block(at.block, upper, lower);
+}
+
+template <int dim>
+__device__ __forceinline__ void attend(const Arguments& a) {
   using S = Shape<dim>;
   extern __shared__ unsigned char memory[];
   const uint32_t base = (static_cast<uint32_t>(__cvta_generic_to_shared(memory)) + 1023) & ~1023u;
   const int number = __shfl_sync(~0u, threadIdx.x / 128, 0);  // of the warpgroup; the first one loads
-  const int first_key = blockIdx.y * length, in_head = blockIdx.x * kRows * S::warpgroups, tiles = length / kKeys;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < 1 + 4 * kStages; ++i) {
-      const bool empty = (i > kStages && i <= 2 * kStages) || i > 3 * kStages;
-      init_barrier(base + S::barriers + 8 * i, empty ? 4 * S::warpgroups : 1);
-    }
+    for (int i = 0; i < S::num_barriers; ++i) init_barrier(barrier_at<dim>(base, i), arrivals<dim>(i));
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   __syncthreads();
   if (number == 0) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(S::producer_registers));
-    if (threadIdx.x == 0) produce<dim>(base, q_map, k_map, v_map, first_key + in_head, first_key, tiles);
+    if (threadIdx.x == 0) produce<dim>(base, a);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(S::registers));
-    const int row = in_head + (number - 1) * kRows;
-    consume<dim>(base, o + static_cast<size_t>(first_key + row) * dim, length - row, number - 1, tiles, scale);
+    consume<dim>(base, number - 1, a);
   }
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(Shape<64>::threads, 1)
-    attn_r14_fa3_ws_64(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k,
-                       const __grid_constant__ CUtensorMap v, half* __restrict__ o, int length, float scale) {
-  attend<64>(&q, &k, &v, o, length, scale);
-}
-extern "C" __global__ void __launch_bounds__(Shape<128>::threads, 1)
-    attn_r14_fa3_ws_128(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k,
-                        const __grid_constant__ CUtensorMap v, half* __restrict__ o, int length, float scale) {
-  attend<128>(&q, &k, &v, o, length, scale);
-}
+extern "C" __global__ void __launch_bounds__(Shape<64>::threads, 1) attn_r14_fa3_ws_64(const __grid_constant__ Arguments a) { attend<64>(a); }
+extern "C" __global__ void __launch_bounds__(Shape<128>::threads, 1) attn_r14_fa3_ws_128(const __grid_constant__ Arguments a) { attend<128>(a); }
 
 namespace {
 
@@ -385,25 +495,39 @@ bool describe(CUtensorMap* map, const void* data, int64_t rows, int dim, int box
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
+int multiprocessors = 0;  // blocks to launch at most: gate_prepare asks for it
+
+int count_multiprocessors() {
+  int device = 0;
+  const cudaError_t error = cudaGetDevice(&device);
+  return error != cudaSuccess ? error : cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+}
+
 template <int dim, class Kernel>
 int launch(Kernel kernel, const gate_call* call, cudaStream_t stream) {
   using S = Shape<dim>;
   const int64_t heads = call->dims[0] * call->dims[1], length = call->dims[2];
-  if (heads > 65535 || length < kKeys || length % kKeys != 0 || heads * length > INT32_MAX) return GATE_UNSUPPORTED;
-  CUtensorMap q, k, v;
-  if (!describe(&q, call->inputs[0], heads * length, dim, kRows) || !describe(&k, call->inputs[1], heads * length, dim, kKeys) ||
-      !describe(&v, call->inputs[2], heads * length, dim, kKeys))
+  if (length < kKeys || length % kKeys != 0 || heads * length > INT32_MAX) return GATE_UNSUPPORTED;
+  if (multiprocessors <= 0) return cudaErrorInitializationError;
+  const int64_t row_blocks = heads * ((length + Course<dim>::rows - 1) / Course<dim>::rows);
+  const int64_t blocks = std::min<int64_t>(row_blocks, multiprocessors);
+  const int64_t tiles = (row_blocks + blocks - 1) / blocks * (length / kKeys);
+  if (tiles > INT32_MAX) return GATE_UNSUPPORTED;  // a Course counts them
+  Arguments a;
+  if (!describe(&a.q, call->inputs[0], heads * length, dim, kRows) || !describe(&a.k, call->inputs[1], heads * length, dim, kKeys) ||
+      !describe(&a.v, call->inputs[2], heads * length, dim, kKeys))
     return cudaErrorInvalidValue;
-  const int rows = kRows * S::warpgroups;
-  const dim3 grid(static_cast<unsigned>((length + rows - 1) / rows), static_cast<unsigned>(heads));
-  const float scale = kLog2e / (dim == 64 ? 8.f : 11.3137085f);
-  kernel<<<grid, S::threads, S::shared_bytes, stream>>>(q, k, v, static_cast<half*>(call->outputs[0]), static_cast<int>(length), scale);
+  a.out = static_cast<half*>(call->outputs[0]);
+  a.length = static_cast<int>(length), a.heads = static_cast<int>(heads);
+  a.scale = kLog2e / (dim == 64 ? 8.f : 11.3137085f);
+  kernel<<<static_cast<unsigned>(blocks), S::threads, S::shared_bytes, stream>>>(a);
   return cudaGetLastError();
 }
 
 }  // namespace
 
 extern "C" int gate_prepare(const gate_call*) {
+  if (const int e = count_multiprocessors(); e != 0) return e;
   const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
   const cudaError_t error = cudaFuncSetAttribute(attn_r14_fa3_ws_64, attribute, Shape<64>::shared_bytes);
   return error != cudaSuccess ? error : cudaFuncSetAttribute(attn_r14_fa3_ws_128, attribute, Shape<128>::shared_bytes);
