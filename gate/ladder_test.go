@@ -235,3 +235,30 @@ func statusOf(k verdict.KernelVerdict, rule string) verdict.Status {
 	}
 	return verdict.Inconclusive
 }
+
+// On sequences of 4096 the kernel is held to both libraries in the same processes, on
+// results of which some rows are compared, and neither is proven faster.
+func TestLongSequences(t *testing.T) {
+	v := replayed(t, "kernels/attention/long.yaml", exit.Pass)
+	beside, checked := map[string]int{}, map[string]bool{}
+	for _, f := range v.Kernels[0].Findings {
+		switch {
+		case f.Status != verdict.Pass:
+			t.Errorf("%s of %s: %v: %s", f.Rule, f.Case, f.Status, f.Reason)
+		case f.Rule == "correctness":
+			checked[f.Case] = f.Case == "odd_heads" || strings.Contains(f.Reason, "by 2048 of 262144 rows")
+		case f.RelativeTo == "":
+		case f.Interval == nil || f.Interval.Pairs < 3:
+			t.Errorf("%s on %s: not timed in 3 pairs of processes: %s", f.RelativeTo, f.Case, f.Reason)
+		case f.Interval.Low > 0:
+			t.Errorf("%s is faster on %s: %s", f.RelativeTo, f.Case, f.Reason)
+		default:
+			beside[f.Case]++
+		}
+	}
+	for _, name := range []string{"long4k", "wide4k"} {
+		if beside[name] != 2 || !checked[name] {
+			t.Errorf("%s: timed beside %d libraries of 2, some rows compared: %v", name, beside[name], checked[name])
+		}
+	}
+}
