@@ -221,7 +221,7 @@ func TestRungsAsCommits(t *testing.T) {
 			t.Errorf("%s is neither slower nor not", k.Name)
 		}
 	}
-	if len(v.Kernels) != 13 || !slices.Equal(slower, want) {
+	if len(v.Kernels) != 12 || !slices.Equal(slower, want) {
 		t.Errorf("of %d steps, those that are slower: %v, want %v", len(v.Kernels), slower, want)
 	}
 }
