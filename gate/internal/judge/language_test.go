@@ -36,6 +36,11 @@ func TestWhatTheLanguageComesTo(t *testing.T) {
 	waiver := func(ceiling, until string) string {
 		return strings.NewReplacer("CEILING", ceiling, "UNTIL", until).Replace(held)
 	}
+	const ratio = "{id: a, metric: latency.typical, relative_to: ref, limit: 1.5}"
+	impossible := func(_ *kernel, c *kase) {
+		c.experiment.Record = never(c.experiment.Record)
+		c.references[0].experiment.Record = never(c.references[0].experiment.Record)
+	}
 	spilling := set(headStatic, "ptxas.spill_bytes", 32)
 	for _, c := range []struct {
 		name, rules, more string
@@ -77,6 +82,11 @@ func TestWhatTheLanguageComesTo(t *testing.T) {
 		{"missing, and undecided is a warning", "{id: a, metric: ncu.waves, max_regression: 10%, on_inconclusive: warn}", "", drop("ncu.waves"), verdict.Inconclusive, verdict.Red, 4, ""},
 		{"undecided, and a warning", time[:len(time)-1] + ", on_inconclusive: warn}", "", func(_ *kernel, c *kase) { c.experiment = just(noisy()) }, verdict.Inconclusive, verdict.Warns, 0, "(on_inconclusive: warn)"},
 		{"undecided, and missing is a warning", time[:len(time)-1] + ", on_missing: warn}", "", func(_ *kernel, c *kase) { c.experiment = just(noisy()) }, verdict.Inconclusive, verdict.Red, 4, ""},
+		{"a time that cannot be, and missing is a warning", time[:len(time)-1] + ", on_missing: warn}", "", impossible, verdict.Inconclusive, verdict.Warns, 0, "it has no warm time: it is too large (on_missing: warn)"},
+		{"a time that cannot be, and undecided is a warning", time[:len(time)-1] + ", on_inconclusive: warn}", "", impossible, verdict.Inconclusive, verdict.Red, 4, "it has no warm time"},
+		{"a ratio that cannot be, and missing is a warning", ratio[:len(ratio)-1] + ", on_missing: warn}", "", impossible, verdict.Inconclusive, verdict.Warns, 0, "(on_missing: warn)"},
+		{"a ratio that cannot be, and undecided is a warning", ratio[:len(ratio)-1] + ", on_inconclusive: warn}", "", impossible, verdict.Inconclusive, verdict.Red, 4, "it has no warm time"},
+		{"a condition that cannot be, and undecided is a warning", spills[:len(spills)-1] + ", on_missing: warn, on_inconclusive: warn}" + pay, "", both(spilling, impossible), verdict.Inconclusive, verdict.Red, 4, "it has no warm time"},
 		{"a tool failed, and missing is a warning", "{id: a, metric: ncu.waves, max_regression: 10%, on_missing: warn}", "", func(_ *kernel, c *kase) { c.profile.Record = broke(evidence.Permission) }, verdict.Inconclusive, verdict.Red, 3, ""},
 		{"a broken limit whose trade is missing is not a warning", "{id: a, metric: ptxas.spill_bytes, limit: 0, on_missing: warn, on_inconclusive: warn}" + pay, "", both(spilling, func(_ *kernel, c *kase) { c.experiment = fact{} }), verdict.Inconclusive, verdict.Red, 4, ""},
 

@@ -36,7 +36,10 @@ func (j *judge) complete(q *plan.Question, f verdict.Finding) bool {
 		return false
 	}
 	for _, n := range q.Needs {
-		if n.Asked() && !j.ledger.Find(n).Measured() {
+		if !n.Asked() {
+			continue
+		}
+		if e := j.ledger.Find(n); !e.Measured() || e.Record.Untimed(n.State) != "" {
 			return false
 		}
 	}
