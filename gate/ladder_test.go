@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path"
@@ -180,6 +181,59 @@ func anyTimed(v *verdict.Verdict) bool {
 	return slices.ContainsFunc(v.Kernels, func(k verdict.KernelVerdict) bool {
 		return slices.ContainsFunc(k.Figures, func(f verdict.CaseFigures) bool { return f.Metrics.Get("latency.typical").Known() })
 	})
+}
+
+// withoutGit is the environment without what git is told by it.
+func withoutGit() []string {
+	return slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "GIT_") })
+}
+
+// What git was told of another repository, and the user's own configuration, change
+// nothing of the repository that the script makes, and nothing of the other one.
+func TestStepsAreARepositoryOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	git := func(in string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", in, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		cmd.Env = append(withoutGit(), "GIT_CONFIG_GLOBAL="+os.DevNull)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	other, folder, elsewhere := filepath.Join(dir, "other"), filepath.Join(dir, "a folder", "steps"), filepath.Join(dir, "elsewhere")
+	if err := errors.Join(os.Mkdir(other, 0o755), os.Mkdir(filepath.Dir(folder), 0o755), os.MkdirAll(filepath.Join(elsewhere, "steps"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	git(other, "init", "-q")
+	git(other, "commit", "-q", "--allow-empty", "-m", "one")
+	was := git(other, "rev-parse", "HEAD")
+	config, ignored := filepath.Join(dir, "config"), filepath.Join(dir, "ignored")
+	for name, text := range map[string]string{ignored: "*.cu\n", config: "[core]\n\texcludesFile = " + ignored + "\n[commit]\n\tgpgSign = true\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := exec.Command(wd+"/../kernels/attention/as_commits.sh", "steps")
+	steps.Dir = filepath.Dir(folder)
+	steps.Env = append(withoutGit(), "GIT_DIR="+other+"/.git", "GIT_INDEX_FILE="+other+"/.git/index", "GIT_CONFIG_GLOBAL="+config, "CDPATH="+elsewhere)
+	if out, err := steps.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if is := git(other, "rev-parse", "HEAD"); is != was {
+		t.Error("the other repository has a commit of the script's")
+	}
+	if list := git(folder, "log", "--format=%s"); list != "The head of every step\nThe base of every step\n" {
+		t.Errorf("its commits are %q", list)
+	}
+	if files := git(folder, "ls-files", "--", "*.cu"); strings.Count(files, "\n") != 12 {
+		t.Errorf("its sources are %q", files)
+	}
 }
 
 // If the rungs were commits one after the other, these steps would be regressions:

@@ -6,6 +6,9 @@
 #   kernels/attention/as_commits.sh FOLDER
 #   cd FOLDER && gate check --base HEAD~1 --store …/kernels/evidence
 set -eu
+# Neither git's configuration here nor a repository that git was told of has a say.
+unset CDPATH $(git rev-parse --local-env-vars)
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir "$1"
 cd "$1"
@@ -45,7 +48,7 @@ for side in base head; do
     fi
     before=$rung
   done
-  if [ $side = base ]; then git init -q -b main; fi
+  if [ $side = base ]; then git init -q -b main --template=; fi
   git add -A
-  git -c user.name=ladder -c user.email=ladder@localhost -c commit.gpgsign=false -c core.hooksPath=/dev/null commit -q -m "The $side of every step"
+  git -c user.name=ladder -c user.email=ladder@localhost commit -q -m "The $side of every step"
 done
