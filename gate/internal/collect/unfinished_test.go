@@ -287,3 +287,43 @@ func TestStoredExperimentIsContinued(t *testing.T) {
 		t.Error("the raw inputs do not go on with those that were there")
 	}
 }
+
+// An experiment is gone on with in the states of the caches that it was timed in. One
+// that its case cannot have is none that it lacks.
+func TestContinues(t *testing.T) {
+	c := newCutter(t, "")
+	warm, both := []evidence.CacheState{evidence.Warm}, []evidence.CacheState{evidence.Warm, evidence.Cold}
+	timed := func(states ...evidence.CacheState) []evidence.Round {
+		var head []evidence.Sample
+		for _, s := range states {
+			head = append(head, evidence.Sample{CacheState: s})
+		}
+		return []evidence.Round{{Head: head}}
+	}
+	large := map[evidence.CacheState]string{evidence.Warm: "it is too large"}
+	for _, x := range []struct {
+		name   string
+		rounds []evidence.Round
+		absent map[evidence.CacheState]string
+		states []evidence.CacheState
+		want   bool
+	}{
+		{"the same states", timed(both...), nil, both, true},
+		{"one state more", timed(evidence.Cold), nil, both, false},
+		{"one state less", timed(both...), nil, warm, false},
+		{"one state that cannot be", timed(evidence.Cold), large, both, true},
+		{"without the one that cannot be", timed(evidence.Cold), large, []evidence.CacheState{evidence.Cold}, true},
+		{"another state beside one that cannot be", timed(evidence.Cold), large, warm, false},
+		{"no round", nil, large, warm, false},
+	} {
+		r := &evidence.Record{Experiment: &evidence.Experiment{Rounds: x.rounds}, Absent: x.absent}
+		r.Address.Machine, r.Provenance.Card = c.Machine.Key(), evidence.CardOf(c.device.UUID)
+		if got := c.Continues(r, x.states); got != x.want {
+			t.Errorf("%s: %v", x.name, got)
+		}
+		r.Provenance.Card = "another"
+		if c.Continues(r, x.states) {
+			t.Errorf("%s: on another card", x.name)
+		}
+	}
+}
