@@ -201,14 +201,33 @@ func TestNothingAskedCanBeLookedUp(t *testing.T) {
 	}
 }
 
+// crashing ends a launch that has op/bad in it, at op/bad; without, it is whole.
+var crashing = "case \"$*\" in *op/bad@*)\n" + say(configLine, strings.ReplaceAll(timedLine, "op/k", "op/bad")) + "kill -SEGV $$;;\nesac\n"
+
+// A kernel that broke is known to have, whatever ends the run after it.
+func TestAKernelThatBrokeIsNamedWhenTheRunEnds(t *testing.T) {
+	line := func(text string) string { return strings.ReplaceAll(text, "op/k", "op/good") }
+	c, kept := fake(t, crashing+say(configLine, line(timedLine), line(timeLine), endLine(timedLine, timeLine)))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	said := 0
+	c.progress = func(float64, string) {
+		if said++; said == 3 {
+			cancel()
+		}
+	}
+	records, err := c.timeAlone(ctx, []unit{of("op/bad", "small"), of("op/good", "small")}, []evidence.CacheState{evidence.Warm})
+	if !errors.Is(err, context.Canceled) || len(records) != 2 || records[1] != nil || len(*kept) != 0 {
+		t.Fatalf("%+v, %d kept, %v", records, len(*kept), err)
+	}
+	if r := records[0]; r == nil || r.Failure == nil || r.Failure.Kind != evidence.Crash {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestTimeTakesOutTheKernelThatBreaks(t *testing.T) {
-	line := func(kernel string) string { return strings.ReplaceAll(timeLine, "op/k", kernel) }
-	begin := func(kernel string) string { return strings.ReplaceAll(timedLine, "op/k", kernel) }
-	good := []string{begin("op/good"), line("op/good")}
-	// A launch with op/bad in it crashes at op/bad; without, it is whole.
-	script := "case \"$*\" in *op/bad@*)\n" + say(append([]string{configLine}, begin("op/bad"))...) + "kill -SEGV $$;;\nesac\n" +
-		say(append(append([]string{configLine}, good...), endLine(good...))...)
-	c, kept := fake(t, script)
+	good := []string{strings.ReplaceAll(timedLine, "op/k", "op/good"), strings.ReplaceAll(timeLine, "op/k", "op/good")}
+	c, kept := fake(t, crashing+say(append(append([]string{configLine}, good...), endLine(good...))...))
 	records, err := c.timeAlone(context.Background(), []unit{of("op/bad", "small"), of("op/good", "small")}, []evidence.CacheState{evidence.Warm})
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v", len(records), err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,7 +61,7 @@ type solo struct {
 // timeAlone measures units that are compared with nothing: every process is a fresh
 // process that all units share, or as many of them as one takes. What an earlier run
 // measured of them counts. It returns one record a unit, in their order, and nil for
-// those that an error left without enough processes.
+// those that an error left without enough processes and that did not fail.
 func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.CacheState) ([]*evidence.Record, error) {
 	o := &solo{c: c, as: c.alone(states), asked: asked, series: map[string]*timing{}, done: map[string]int{}, kept: map[string]*evidence.Record{}}
 	for _, u := range asked {
@@ -73,8 +74,8 @@ func (c *Bench) timeAlone(ctx context.Context, asked []unit, states []evidence.C
 	err := o.run(ctx, states)
 	var records []*evidence.Record
 	for _, u := range asked {
-		if o.kept[u.run()] == nil && err == nil {
-			err = o.keep(u)
+		if o.kept[u.run()] == nil && (err == nil || o.series[u.run()].failure != nil) {
+			err = errors.Join(err, o.keep(u))
 		}
 		records = append(records, o.kept[u.run()])
 	}
