@@ -33,8 +33,8 @@ func newCalibration(p *policy.Policy, records []*evidence.Record) calibration {
 	return c
 }
 
-// rows are those of one record, nil where there is none: one for each state of the caches and limits
-// that rules put on it. Without any rule the profile's limits are shown.
+// rows are those of one record, nil where there is none: one for each state of the
+// caches and limits that rules put on it. Without any rule the profile's limits are shown.
 func (c calibration) rows(asked plan.Plan, t plan.Task, r *evidence.Record) ([]verdict.Calibrated, error) {
 	row := verdict.Calibrated{Kernel: t.Subject.Name, Arch: t.Subject.Arch, Case: t.At.Case}
 	if row.Reason = unusable(r); row.Reason != "" {
@@ -48,11 +48,7 @@ func (c calibration) rows(asked plan.Plan, t plan.Task, r *evidence.Record) ([]v
 		if q.Subject != t.Subject || q.Case != t.At.Case || q.Kind != plan.Experiment || !q.Gated() {
 			continue
 		}
-		base, err := compare.BaseTime(r.Samples, q.Test.CacheState, q.Test.Summary)
-		if err != nil {
-			return nil, err
-		}
-		limits, err := q.Test.Bound.At(base)
+		limits, err := limitsOf(r, q.Test)
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +87,19 @@ func unusable(r *evidence.Record) string {
 	return ""
 }
 
+// limitsOf are those of a test, of which a floor is a share of the record's time; zero
+// where it has no such time.
+func limitsOf(r *evidence.Record, t *compare.Test) (compare.Limits, error) {
+	if !r.Timed(t.CacheState) {
+		return compare.Limits{}, nil
+	}
+	base, err := compare.BaseTime(r.Samples, t.CacheState, t.Summary)
+	if err != nil {
+		return compare.Limits{}, err
+	}
+	return t.Bound.At(base)
+}
+
 // alike reports whether limits are one to a reader. A floor in ns is a slightly
 // different share of each summary's time.
 func alike(a, b compare.Limits) bool {
@@ -99,6 +108,10 @@ func alike(a, b compare.Limits) bool {
 }
 
 func (c calibration) evaluate(row verdict.Calibrated, r *evidence.Record) (verdict.Calibrated, error) {
+	if !r.Timed(row.CacheState) {
+		row.Reason = fmt.Sprintf("not calibrated: it has no %s time", row.CacheState)
+		return row, nil
+	}
 	rounds, err := compare.AARounds(r.Samples, row.CacheState)
 	if err != nil {
 		return row, err
