@@ -16,8 +16,8 @@ func setAbsent(r *evidence.Record, raw map[string][]byte) {
 	addAbsent(r.Metrics, r)
 }
 
-// absences are the states without a time, and why. One process that has a time shows
-// that there can be one.
+// absences are the states without a time, and why. A state in which any process has a
+// time is none of them.
 func absences(r *evidence.Record, lines []byte) map[evidence.CacheState]string {
 	var out map[evidence.CacheState]string
 	for line := range bytes.Lines(lines) {
@@ -46,8 +46,9 @@ func addAbsent(to evidence.Metrics, r *evidence.Record) {
 	}
 }
 
-// auditAbsent holds what a record says of times that cannot be against its raw input. One
-// that says less leaves a question open, and is no worse than a record without it.
+// auditAbsent requires that the raw input of a record gives the reason for each state
+// that the record calls absent. A record may name fewer states than its raw input: it
+// then answers less.
 func auditAbsent(r *evidence.Record, raw map[string][]byte) error {
 	said := absences(r, headLines(r, raw))
 	for state, why := range r.Absent {

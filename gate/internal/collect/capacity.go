@@ -14,14 +14,14 @@ import (
 	"github.com/kernelgate/gate/gate/internal/strictjson"
 )
 
-// What is above all that a card does in a nanosecond: a peak that reaches it was never
-// measured. Both leave room for cards to come.
+// No card does as much in a nanosecond, so a peak that reaches one of these was never
+// measured. Both leave room for faster cards.
 const (
 	// mostBytesPerNS is 100 TB/s. The L2 of an H200 gives 8 TB/s, and the memory of a
 	// B200 as much.
 	mostBytesPerNS = 1e5
-	// mostFlopsPerNS is 100 PFLOPS. The tensor cores of a B200 do 5 PFLOPS of 8 bits, the
-	// fewest that are measured.
+	// mostFlopsPerNS is 100 PFLOPS. The tensor cores of a B200 do 5 PFLOPS on 8 bits, which
+	// is the narrowest type that is measured.
 	mostFlopsPerNS = 1e8
 )
 

@@ -98,8 +98,8 @@ const harnessLimit = 30 * time.Minute
 // maxHarnessOutput is far above what all units of a process can have to say.
 const maxHarnessOutput = 64 << 20
 
-// asked is the measuring program, asked by standard input. A process that another one
-// overlaps could be read off its arguments what it is asked for, and Linux bounds them.
+// asked is the measuring program with its arguments in standard input. Another process
+// that runs at the same time could read them in its command line, which Linux also bounds.
 func (c *Bench) asked(args []string, limit time.Duration) command.Command {
 	return command.Command{Path: c.program, Args: []string{"-"}, In: strings.NewReader(strings.Join(args, "\x00") + "\x00"), Limit: limit}
 }

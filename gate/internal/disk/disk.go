@@ -31,8 +31,8 @@ func WriteFile(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// ReplaceFile is WriteFile for what is written often and read with care: a kill does
-// not tear it, and a power cut soon after may.
+// ReplaceFile is WriteFile for files that are written often and whose readers find out
+// when one is damaged: a kill does not tear the file, but a power cut soon after may.
 func ReplaceFile(path string, data []byte) error {
 	return replace(path, data, func(*os.File) error { return nil })
 }

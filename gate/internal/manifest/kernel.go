@@ -18,7 +18,7 @@ type Kernel struct {
 	Name string // its folder below the kernels folder: "attention/r11_fa2_mma"
 	Dir  string // absolute
 	File string // kernel.yaml, relative to the root
-	Op   *Op    //
+	Op   *Op
 	// Relative to Dir: sources, folders of headers, and what is linked.
 	Sources, Include, Objects, Libraries []string
 

@@ -93,9 +93,9 @@ func (u *Unfinished) Remove(k evidence.Key) error {
 	return nil
 }
 
-// Forget removes what lies under the key of a record that is stored: who made that of
-// it was killed before he had removed it. What goes on with the record, or was begun
-// later because times were asked for anew, stays.
+// Forget removes what lies under the key of a record that is stored: a run that was
+// killed after it had stored the record left it there. What goes on with the record, or
+// is newer because times were asked for anew, stays.
 func (u *Unfinished) Forget(stored *evidence.Record) error {
 	left, err := u.store.Get(stored.Key())
 	if err != nil {
