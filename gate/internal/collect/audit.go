@@ -109,11 +109,8 @@ func wellFormed(r *evidence.Record, raw []string) error {
 			return errors.New("it was not begun as a record of its tier")
 		}
 	}
-	for _, at := range []*evidence.Address{&r.Address, r.Base} {
-		measured := r.Tier != evidence.Static // nothing measures what the compiler reports
-		if at != nil && !(hexID.MatchString(at.Code) && hexID.MatchString(at.Host) && hexID.MatchString(at.Harness) == measured) {
-			return errors.New("an id of its address is not a SHA-256")
-		}
+	if err := addressed(r); err != nil {
+		return err
 	}
 	if r.Provenance.Kernel == "" || r.Provenance.Compiler == "" {
 		return errors.New("it does not say which kernel was measured, or what compiled it")
@@ -123,6 +120,17 @@ func wellFormed(r *evidence.Record, raw []string) error {
 	}
 	if got := sections(r); !slices.Equal(got, want.sections) {
 		return fmt.Errorf("it holds %q, and a record of its tier holds %q", got, want.sections)
+	}
+	return nil
+}
+
+// addressed checks the ids of both addresses of a record.
+func addressed(r *evidence.Record) error {
+	for _, at := range []*evidence.Address{&r.Address, r.Base} {
+		measured := r.Tier != evidence.Static // nothing measures what the compiler reports
+		if at != nil && !(hexID.MatchString(at.Code) && hexID.MatchString(at.Host) && hexID.MatchString(at.Harness) == measured) {
+			return errors.New("an id of its address is not a SHA-256")
+		}
 	}
 	return nil
 }
