@@ -17,7 +17,7 @@ func setAbsent(r *evidence.Record, raw map[string][]byte) {
 }
 
 // absences are the states without a time, and why. A state in which any process has a
-// time is none of them.
+// time is not among them.
 func absences(r *evidence.Record, lines []byte) map[evidence.CacheState]string {
 	var out map[evidence.CacheState]string
 	for line := range bytes.Lines(lines) {

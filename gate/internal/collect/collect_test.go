@@ -204,7 +204,7 @@ func TestNothingAskedCanBeLookedUp(t *testing.T) {
 // crashing ends a launch that has op/bad in it, at op/bad; without, it is whole.
 var crashing = "case \"$*\" in *op/bad@*)\n" + say(configLine, strings.ReplaceAll(timedLine, "op/k", "op/bad")) + "kill -SEGV $$;;\nesac\n"
 
-// A kernel that broke is known to have, whatever ends the run after it.
+// The failure of a kernel is returned when the run is cancelled later, too.
 func TestAKernelThatBrokeIsNamedWhenTheRunEnds(t *testing.T) {
 	line := func(text string) string { return strings.ReplaceAll(text, "op/k", "op/good") }
 	c, kept := fake(t, crashing+say(configLine, line(timedLine), line(timeLine), endLine(timedLine, timeLine)))

@@ -288,8 +288,8 @@ func TestStoredExperimentIsContinued(t *testing.T) {
 	}
 }
 
-// An experiment is gone on with in the states of the caches that it was timed in. One
-// that its case cannot have is none that it lacks.
+// An experiment is continued where its rounds hold the states of the caches that are
+// asked for. A state in which the case has no time need not be there.
 func TestContinues(t *testing.T) {
 	c := newCutter(t, "")
 	warm, both := []evidence.CacheState{evidence.Warm}, []evidence.CacheState{evidence.Warm, evidence.Cold}
