@@ -121,7 +121,7 @@ func TestFixturesAreCaught(t *testing.T) {
 	}
 }
 
-// line is what stands behind a key of a flat YAML file.
+// line is the value of a key in a YAML file that has one key a line.
 func line(text, key string) string {
 	_, rest, _ := strings.Cut("\n"+text, "\n"+key+": ")
 	value, _, _ := strings.Cut(rest, "\n")
@@ -327,7 +327,7 @@ func TestLongSequences(t *testing.T) {
 	}
 	for _, name := range []string{"long4k", "wide4k"} {
 		if beside[name] != 2 || !checked[name] {
-			t.Errorf("%s: timed beside %d libraries of 2, some rows compared: %v", name, beside[name], checked[name])
+			t.Errorf("%s: %d of 2 libraries were timed with it; a part of the rows was compared: %v", name, beside[name], checked[name])
 		}
 	}
 }

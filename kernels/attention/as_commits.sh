@@ -6,7 +6,7 @@
 #   kernels/attention/as_commits.sh FOLDER
 #   cd FOLDER && gate check --base HEAD~1 --store …/kernels/evidence
 set -eu
-# Neither git's configuration here nor a repository that git was told of has a say.
+# The user's configuration of git, and variables that name another repository, must not count.
 unset CDPATH $(git rev-parse --local-env-vars)
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 here=$(cd "$(dirname "$0")" && pwd)

@@ -54,10 +54,10 @@ func Run(ctx context.Context, o check.Options, rounds int) (*verdict.Calibration
 	defer bench.Close()
 	tasks := asked.Calibrations(bench.Machine)
 	records, err := bench.Calibrate(ctx, tasks, rounds)
-	kept := kept(records)
+	n := kept(records)
 	if err != nil {
-		err = fmt.Errorf("%d of %d records were kept before the calibration ended: %w", kept, len(tasks), err)
-		if kept == 0 {
+		err = fmt.Errorf("%d of %d records were kept before the calibration ended: %w", n, len(tasks), err)
+		if n == 0 {
 			return nil, err
 		}
 	}

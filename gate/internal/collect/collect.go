@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -101,7 +102,18 @@ const maxHarnessOutput = 64 << 20
 // asked is the measuring program with its arguments in standard input. Another process
 // that runs at the same time could read them in its command line, which Linux also bounds.
 func (c *Bench) asked(args []string, limit time.Duration) command.Command {
-	return command.Command{Path: c.program, Args: []string{"-"}, In: strings.NewReader(strings.Join(args, "\x00") + "\x00"), Limit: limit}
+	return command.Command{Path: c.program, Args: []string{"-"}, In: asInput(args), Limit: limit}
+}
+
+// asInput is what the measuring program reads as these arguments: each ends with a zero
+// byte.
+func asInput(args []string) io.Reader {
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteString(a)
+		b.WriteByte(0)
+	}
+	return strings.NewReader(b.String())
 }
 
 // run lets a program see the one GPU that the caller has locked, and the files

@@ -24,7 +24,8 @@ const parserMain = `#include <cstdio>
 #include "options.h"
 int main(int argc, char** argv) {
   try {
-    parse({argv + 1, argv + argc});
+    if (argc > 1) parse({argv + 1, argv + argc});
+    else parse(arguments(0));
   } catch (const Failure& failure) {
     std::puts(failure.message.c_str());
     return 2;
@@ -33,7 +34,8 @@ int main(int argc, char** argv) {
 `
 
 // harnessParser compiles the parser of the real harness. What it returns says
-// what the parser refuses about arguments, "" for nothing.
+// what the parser refuses about arguments, "" for nothing: on the command line, and in
+// standard input as gate writes them there.
 func harnessParser(t *testing.T) func(args []string) string {
 	t.Helper()
 	cache, err := toolchain.CacheDir(os.Getenv)
@@ -60,11 +62,20 @@ func harnessParser(t *testing.T) func(args []string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return func(args []string) string {
-		out, err := exec.Command(program, args...).CombinedOutput()
-		if err == nil {
-			return ""
+		said := func(cmd *exec.Cmd) string {
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				return ""
+			}
+			return fmt.Sprintf("%v: %s", err, out)
 		}
-		return fmt.Sprintf("%v: %s", err, out)
+		byInput := exec.Command(program)
+		byInput.Stdin = asInput(args)
+		onLine, inInput := said(exec.Command(program, args...)), said(byInput)
+		if onLine != inInput {
+			t.Errorf("%q: %q on the command line, and %q in standard input", args, onLine, inInput)
+		}
+		return onLine
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *Bench) latency(ctx context.Context, s plan.Step, l *evidence.Ledger) er
 // timing is the series of samples of one unit, with the lines they came from.
 type timing struct {
 	samples []evidence.Sample
-	absent  map[evidence.CacheState]string // why there is no sample
+	absent  map[evidence.CacheState]string // the reason, by state without a sample
 	raw     bytes.Buffer
 	failure *evidence.Failure
 }
@@ -103,7 +103,7 @@ func (o *solo) run(ctx context.Context, states []evidence.CacheState) (err error
 		for _, u := range units {
 			o.done[u.run()]++
 			if t := o.series[u.run()]; t.failure == nil && len(t.samples) == 0 {
-				o.done[u.run()] = singleProcesses // each would say that there is no time
+				o.done[u.run()] = singleProcesses // further ones would find no time either
 			}
 			if err := o.save(u); err != nil {
 				return err

@@ -35,7 +35,7 @@ func (s scene) long(shapes []shape) ([]byte, error) {
 			cells[1] = at.rate(best.Head)
 		}
 		for _, name := range libraries {
-			f := beside(*k, at.name, name, cold)
+			f := against(*k, at.name, name, cold)
 			cells = append(cells, at.rate(f.Base))
 			if f.Interval == nil && !slices.Contains(missing, f.Reason) {
 				missing = append(missing, f.Reason)

@@ -25,7 +25,7 @@ func (s scene) measured(k verdict.KernelVerdict, before *verdict.KernelVerdict) 
 		line(&out, []string{"warm, against " + short(before.Name), step(*before, k)})
 	}
 	for _, metric := range []string{warm, cold} {
-		if len(besides(k, mission, metric)) > 0 {
+		if len(byLibrary(k, mission, metric)) > 0 {
 			line(&out, []string{"of the fastest SDPA, " + map[string]string{warm: "warm", cold: "cold"}[metric], share(k, metric)})
 		}
 	}

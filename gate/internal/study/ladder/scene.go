@@ -75,8 +75,8 @@ func known(k verdict.KernelVerdict, name, metric string) (evidence.Value, bool) 
 	return evidence.Value{}, false
 }
 
-// besides are the times of a kernel beside each library, one of each library.
-func besides(k verdict.KernelVerdict, name, metric string) []verdict.Finding {
+// byLibrary are the findings that compare a kernel with a library, one for each.
+func byLibrary(k verdict.KernelVerdict, name, metric string) []verdict.Finding {
 	var out []verdict.Finding
 	for _, f := range k.Findings {
 		again := func(o verdict.Finding) bool { return o.RelativeTo == f.RelativeTo }
@@ -87,10 +87,10 @@ func besides(k verdict.KernelVerdict, name, metric string) []verdict.Finding {
 	return out
 }
 
-// fastest is the time beside the fastest library. Where one of them was not timed, it
-// is not known which that is.
+// fastest is the finding about the fastest library. It is nil where one of the libraries
+// was not timed, since that one may be the fastest.
 func fastest(k verdict.KernelVerdict, name, metric string) *verdict.Finding {
-	all := besides(k, name, metric)
+	all := byLibrary(k, name, metric)
 	if len(all) == 0 || slices.ContainsFunc(all, func(f verdict.Finding) bool { return f.Interval == nil }) {
 		return nil
 	}

@@ -55,49 +55,52 @@ func (c column) on(k verdict.KernelVerdict, name string) string {
 	return "–"
 }
 
+// names are the headings of columns.
+func names(columns []column) []string {
+	var out []string
+	for _, c := range columns {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// figures are the cells of a kernel in columns.
+func figures(columns []column, k verdict.KernelVerdict) []string {
+	var out []string
+	for _, c := range columns {
+		out = append(out, c.of(k))
+	}
+	return out
+}
+
 // ladder is one line for each rung.
 func (s scene) ladder() []byte {
-	header := []string{"kernel", "L4 µs, reported"}
-	for _, c := range columns {
-		header = append(header, c.name)
-	}
 	var out bytes.Buffer
-	heading(&out, append(header, "of the fastest SDPA"))
+	heading(&out, slices.Concat([]string{"kernel", "L4 µs, reported"}, names(columns), []string{"of the fastest SDPA"}))
 	for _, k := range s.rungs() {
 		rung := path.Base(k.Name)
-		cells := []string{fmt.Sprintf("[%s](attention/%s)", rung, rung), orNone(reported[short(k.Name)])}
-		for _, c := range columns {
-			cells = append(cells, c.of(k))
-		}
+		first := []string{fmt.Sprintf("[%s](attention/%s)", rung, rung), orNone(reported[short(k.Name)])}
 		share := "–"
 		if f := fastest(k, mission, warm); f != nil {
 			share = fmt.Sprintf("%.3f", 1+f.Interval.Estimate)
 		}
-		line(&out, append(cells, share))
+		line(&out, slices.Concat(first, figures(columns, k), []string{share}))
 	}
 	return out.Bytes()
 }
 
 // fixtures is one line for each planted defect.
 func (s scene) fixtures() []byte {
-	header := []string{"fixture", "fails"}
-	for _, c := range planted {
-		header = append(header, c.name)
-	}
 	var out bytes.Buffer
-	heading(&out, append(header, "of r11, same run"))
+	heading(&out, slices.Concat([]string{"fixture", "fails"}, names(planted), []string{"of r11, same run"}))
 	for _, k := range s.those(func(name string) bool { return path.Dir(name) == "fixtures" }) {
-		cells := []string{"`" + path.Base(k.Name) + "`", strings.Join(fails(k), ", ")}
-		for _, c := range planted {
-			cells = append(cells, c.of(k))
-		}
-		beside := "–"
+		first, share := []string{"`" + path.Base(k.Name) + "`", strings.Join(fails(k), ", ")}, "–"
 		for _, f := range k.Findings {
 			if short(f.RelativeTo) == "r11" && f.Interval != nil {
-				beside = ratio(f)
+				share = ratio(f)
 			}
 		}
-		line(&out, append(cells, beside))
+		line(&out, slices.Concat(first, figures(planted, k), []string{share}))
 	}
 	return out.Bytes()
 }
@@ -115,7 +118,7 @@ func fails(k verdict.KernelVerdict) []string {
 
 // libraries are the times of each library, and of the rungs that were timed beside it.
 func (s scene) libraries() []byte {
-	rungs := slices.DeleteFunc(s.rungs(), func(k verdict.KernelVerdict) bool { return len(besides(k, mission, warm)) == 0 })
+	rungs := slices.DeleteFunc(s.rungs(), func(k verdict.KernelVerdict) bool { return len(byLibrary(k, mission, warm)) == 0 })
 	if len(rungs) == 0 {
 		return []byte("No rung was timed beside a library.\n")
 	}
@@ -125,20 +128,20 @@ func (s scene) libraries() []byte {
 	}
 	var out bytes.Buffer
 	heading(&out, header)
-	for _, f := range besides(rungs[0], mission, warm) {
-		cells := []string{path.Base(f.RelativeTo), micros(f), micros(beside(rungs[0], mission, f.RelativeTo, cold))}
+	for _, f := range byLibrary(rungs[0], mission, warm) {
+		cells := []string{path.Base(f.RelativeTo), micros(f), micros(against(rungs[0], mission, f.RelativeTo, cold))}
 		for _, k := range rungs {
-			cells = append(cells, ratio(beside(k, mission, f.RelativeTo, warm)), ratio(beside(k, mission, f.RelativeTo, cold)))
+			cells = append(cells, ratio(against(k, mission, f.RelativeTo, warm)), ratio(against(k, mission, f.RelativeTo, cold)))
 		}
 		line(&out, cells)
 	}
 	return out.Bytes()
 }
 
-// beside is the time of a kernel beside one library, without an interval where there
-// is none.
-func beside(k verdict.KernelVerdict, name, other, metric string) verdict.Finding {
-	for _, f := range besides(k, name, metric) {
+// against is the finding that compares a kernel with one library. It has no interval
+// where that was not timed.
+func against(k verdict.KernelVerdict, name, other, metric string) verdict.Finding {
+	for _, f := range byLibrary(k, name, metric) {
 		if f.RelativeTo == other {
 			return f
 		}
