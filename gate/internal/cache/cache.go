@@ -46,7 +46,8 @@ var kinds = []kind{
 	{name: "toolchains", folder: "toolchains", depth: 1, ageless: true},
 }
 
-// besides are the names in the folder that are of no kind, a file system's own among them.
+// besides are names that the folder may hold and that are of no kind, such as a file
+// system's lost+found.
 var besides = []string{lockName, "tmp", "versions.json", "consistent.json", "lost+found"}
 
 // A Listing is what the cache holds, or what was removed from it.

@@ -19,7 +19,7 @@ import (
 // folder of that name, which may be on another file system than the cache.
 const unnamed = ".tmp-"
 
-// IsUnnamed reports whether a file's name is that of one that does not have its own yet.
+// IsUnnamed reports whether a name is one under which a file is written before it gets its own.
 func IsUnnamed(name string) bool { return strings.HasPrefix(name, unnamed) }
 
 // WriteFile replaces a file as a whole or not at all; when it returns without

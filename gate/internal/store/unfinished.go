@@ -99,7 +99,7 @@ func (u *Unfinished) Remove(k evidence.Key) error {
 func (u *Unfinished) Forget(stored *evidence.Record) error {
 	left, err := u.store.Get(stored.Key())
 	if err != nil {
-		return nil // there is none, or none that anybody goes on with
+		return nil // nothing lies there that a run would continue
 	}
 	digest, err := evidence.Digest(stored)
 	if err != nil || left.Continues == digest || dateOf(left).After(dateOf(stored)) {
