@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode"
 
@@ -582,10 +581,11 @@ func TestForgedBundles(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cmd, text := f.command("gate", "judge", "--format", "github", "--verbose", "--out", out, path)
+		peak := filepath.Join(t.TempDir(), "peak")
+		cmd, text := f.command("peak", peak, "gate", "judge", "--format", "github", "--verbose", "--out", out, path)
 		cmd.Run()
 		v, _ = verdict.Read(filepath.Join(out, "verdict.json"))
-		return cmd.ProcessState.ExitCode(), text.String(), v, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+		return cmd.ProcessState.ExitCode(), text.String(), v, peakOf(t, peak)
 	}
 	if status, log, _, _ := judge(f.whole); status != 0 {
 		t.Fatalf("the bundle itself: exit %d\n%s", status, log)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,13 +100,47 @@ func TestReportMemory(t *testing.T) {
 func reportOf(t *testing.T, input io.Reader, args ...string) (status int, said string, memory int64) {
 	t.Helper()
 	var stderr bytes.Buffer
-	cmd := exec.Command("gate", append([]string{"report"}, args...)...)
+	file := filepath.Join(t.TempDir(), "peak")
+	cmd := exec.Command("peak", append([]string{file, "gate", "report"}, args...)...)
 	cmd.Stdin, cmd.Stderr = input, &stderr
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) && !errors.Is(err, syscall.EPIPE) {
 		t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), stderr.String(), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	return cmd.ProcessState.ExitCode(), stderr.String(), peakOf(t, file)
+}
+
+// runPeak runs a program and writes into a file the most memory that it had, in KiB. A
+// process is charged with what the one that started it has, so that a test, which may
+// have had much, starts this small one in between.
+func runPeak(file, name string, args []string) int {
+	cmd := exec.Command(name, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 127
+	}
+	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	if err := os.WriteFile(file, []byte(strconv.FormatInt(memory, 10)), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 127
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// peakOf is what runPeak wrote.
+func peakOf(t *testing.T, file string) int64 {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || memory <= 0 {
+		t.Fatalf("%q KiB of memory: %v", text, err)
+	}
+	return memory
 }
 
 // A repeating reader gives one text again and again.

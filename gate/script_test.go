@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(labRun{m}, map[string]func(){
 		"gate":       func() { packFakes(); os.Exit(gate()) },
+		"peak":       func() { os.Exit(runPeak(os.Args[1], os.Args[2], os.Args[3:])) },
 		"nvidia-smi": func() { unpackFakes(); os.Exit(fakeSMI(os.Args[1:])) },
 	})
 }
